@@ -1,0 +1,53 @@
+"""One family of errors and one of warnings; nothing else in the package raises on user input."""
+
+
+class GPCommitteeError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InvalidInputError(GPCommitteeError, ValueError):
+    """Data that cannot be used: wrong shape, wrong type, missing or infinite values."""
+
+
+class InvalidTypeError(GPCommitteeError, TypeError):
+    """Data of a type that cannot be numbers: text, objects, sparse matrices."""
+
+
+class InvalidParameterError(GPCommitteeError, ValueError):
+    """A setting outside what is allowed."""
+
+
+class NotPositiveDefiniteError(GPCommitteeError, ArithmeticError):
+    """A covariance matrix that no allowed jitter makes positive definite."""
+
+
+class ModelFileError(GPCommitteeError, ValueError):
+    """A model file that is corrupted, of an unknown version, or not a model file."""
+
+
+class CheckpointError(GPCommitteeError, ValueError):
+    """A checkpoint that belongs to another fit or cannot be read."""
+
+
+class DatasetNotFoundError(GPCommitteeError, FileNotFoundError):
+    """A data set that is not at hand; the message says how to get it."""
+
+
+class MissingDependencyError(GPCommitteeError, ImportError):
+    """An optional dependency that is not installed; the message has the install command."""
+
+
+class GPCommitteeWarning(UserWarning):
+    """Base of every warning this package emits."""
+
+
+class BoundWarning(GPCommitteeWarning):
+    """A hyperparameter ended on a bound of its search interval."""
+
+
+class ConvergenceWarning(GPCommitteeWarning):
+    """Training stopped before it converged."""
+
+
+class JitterWarning(GPCommitteeWarning):
+    """A covariance matrix needed jitter on its diagonal to be factored."""

@@ -1,0 +1,170 @@
+"""Any GPyTorch kernel as a pure function of one unconstrained parameter vector."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gpytorch.constraints import Interval
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from gpcommittee.kernels.evaluate import dense
+from gpcommittee.records import FloatArray
+
+SEARCH_RANGE = (1e-5, 1e5)
+"""Distance from a one-sided constraint within which a parameter is searched; 1 is the scale of standardised data."""
+
+INTERVAL_MARGIN = 1e-6
+"""Share of a two-sided constraint's width that the search leaves out at each end, where its transform saturates."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One trainable kernel parameter: its name, shape and search bounds in unconstrained space."""
+
+    name: str
+    shape: torch.Size
+    lower: float
+    upper: float
+
+
+class KernelFunction:
+    """A GPyTorch kernel as a pure function of its unconstrained parameters.
+
+    Parameters
+    ----------
+    kernel : gpytorch.kernels.Kernel
+        Copied, never changed. Parameters with ``requires_grad=False`` keep their values.
+    dtype : torch.dtype
+    device : torch.device
+
+    Attributes
+    ----------
+    parameters : tuple of Parameter
+        In the order of the parameter vector.
+    start : ndarray, shape (n_parameters,)
+        The kernel's present unconstrained values.
+    """
+
+    def __init__(self, kernel: Kernel, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> None:
+        self._module = deepcopy(kernel).to(dtype=dtype, device=device).eval()
+        trainable = [(n, p, c) for n, p, c in self._module.named_parameters_and_constraints() if p.requires_grad]
+        self.parameters = tuple(Parameter(n, p.shape, *_search_bounds(c)) for n, p, c in trainable)
+        values = [p.detach().double().cpu().numpy().ravel() for _, p, _ in trainable]
+        self.start: FloatArray = np.concatenate([np.empty(0), *values])
+        self.dtype = dtype
+        self.device = torch.device(device)
+        self._local = threading.local()
+
+    @property
+    def description(self) -> str:
+        """The kernel's structure and its parameters' search bounds, in words."""
+        return f"{self._module} {self.parameters}"
+
+    def covariance(self, theta: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+        """Dense covariance, shape (n1, n2), of inputs of shapes (n1, d) and (n2, d)."""
+        return self._call(theta, lambda module: dense(module, x1, x2))
+
+    def noisy_covariance(self, theta: Tensor, x: Tensor, noise_variance: Tensor | float) -> Tensor:
+        """K + s2 I of one set of inputs, shape (n, n).
+
+        The diagonal is the exact prior variance: kernels of a distance compute that of a row to itself with rounding
+        errors of 1e-8, as large as the smallest noise.
+        """
+        return torch.diagonal_scatter(self.covariance(theta, x, x), self.variance(theta, x) + noise_variance)
+
+    def variance(self, theta: Tensor, x: Tensor) -> Tensor:
+        """Prior variance k(x, x) of each row, shape (n,)."""
+        return self._call(theta, lambda module: dense(module, x, x, diag=True))
+
+    def log_prior(self, theta: Tensor) -> Tensor:
+        """Sum of the log densities of the kernel's registered priors; 0 where it has none."""
+        return self._call(theta, _sum_log_priors)
+
+    def tensor(self, theta: FloatArray) -> Tensor:
+        """The parameter vector as a tensor of this kernel's dtype on its device."""
+        return torch.as_tensor(theta, dtype=self.dtype, device=self.device)
+
+    def with_parameters(self, theta: FloatArray) -> Kernel:
+        """A copy of the kernel that holds the given parameters."""
+        kernel = deepcopy(self._module)
+        named = dict(kernel.named_parameters())
+        with torch.no_grad():
+            for name, value in self._unpack(self.tensor(theta)).items():
+                named[name].copy_(value)
+        return kernel
+
+    def natural_values(self, theta: FloatArray) -> dict[str, FloatArray]:
+        """Parameters in their natural (constrained) units, by name without the ``raw_`` prefix."""
+        kernel = self.with_parameters(theta)
+        constrained = {n: (p if c is None else c.transform(p)) for n, p, c in kernel.named_parameters_and_constraints()}
+        return {
+            parameter.name.replace("raw_", ""): constrained[parameter.name].detach().double().cpu().numpy()
+            for parameter in self.parameters
+        }
+
+    def _unpack(self, theta: Tensor) -> dict[str, Tensor]:
+        pieces = theta.split([parameter.shape.numel() for parameter in self.parameters])
+        return {p.name: piece.reshape(p.shape) for p, piece in zip(self.parameters, pieces, strict=True)}
+
+    def _call(self, theta: Tensor, evaluate: Callable[[Kernel], Tensor]) -> Tensor:
+        caller = _Caller(self._thread_module(), evaluate)
+        parameters = {f"module.{name}": value for name, value in self._unpack(theta).items()}
+        result: Tensor = torch.func.functional_call(caller, parameters, ())
+        return result
+
+    def _thread_module(self) -> Kernel:
+        """This thread's own copy: a functional call swaps the module's parameters while it runs."""
+        if not hasattr(self._local, "module"):
+            self._local.module = deepcopy(self._module)
+        module: Kernel = self._local.module
+        return module
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_local"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._local = threading.local()
+
+
+class _Caller(torch.nn.Module):
+    """Evaluates something of a kernel under ``torch.func.functional_call``."""
+
+    def __init__(self, module: Kernel, evaluate: Callable[[Kernel], Tensor]) -> None:
+        super().__init__()
+        self.module = module
+        self.evaluate = evaluate
+
+    def forward(self) -> Tensor:
+        return self.evaluate(self.module)
+
+
+def _sum_log_priors(kernel: Kernel) -> Tensor:
+    terms = [prior.log_prob(closure(module)).sum() for _, module, prior, closure, _ in kernel.named_priors()]
+    return torch.stack(terms).sum() if terms else torch.zeros(())
+
+
+def _search_bounds(constraint: Interval | None) -> tuple[float, float]:
+    """Bounds in unconstrained space."""
+    if constraint is None:
+        return -np.inf, np.inf
+    lower, upper = float(constraint.lower_bound.max()), float(constraint.upper_bound.min())
+    near, far = SEARCH_RANGE
+    if np.isfinite(lower) and np.isfinite(upper):
+        margin = INTERVAL_MARGIN * (upper - lower)
+        natural = (lower + margin, upper - margin)
+    elif np.isfinite(lower):
+        natural = (lower + near, lower + far)
+    elif np.isfinite(upper):
+        natural = (upper - far, upper - near)
+    else:
+        return -np.inf, np.inf
+    raw = constraint.inverse_transform(torch.tensor(natural, dtype=torch.float64))
+    return float(raw.min()), float(raw.max())

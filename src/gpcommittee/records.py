@@ -1,0 +1,156 @@
+"""Frozen records that travel between rooms. They carry and check; they do not compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpcommittee.errors import InvalidParameterError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Which rows each expert holds; expert 0 is the communication expert.
+
+    Attributes
+    ----------
+    order : ndarray of int64, shape (n_rows,)
+        A permutation of the row numbers, expert after expert.
+    offsets : ndarray of int64, shape (n_experts + 1,)
+        Expert ``i`` holds rows ``order[offsets[i]:offsets[i + 1]]``.
+    """
+
+    order: IntArray
+    offsets: IntArray
+
+    def __post_init__(self) -> None:
+        n_rows = len(self.order)
+        if self.offsets[0] != 0 or self.offsets[-1] != n_rows or (np.diff(self.offsets) < 1).any():
+            raise InvalidParameterError(
+                f"Partition offsets must rise strictly from 0 to the row count {n_rows}, got {self.offsets}."
+            )
+        if (np.bincount(self.order, minlength=n_rows) != 1).any():
+            raise InvalidParameterError("Partition order must hold every row number exactly once.")
+
+    @property
+    def n_experts(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rows per expert, shape (n_experts,)."""
+        return np.diff(self.offsets)
+
+    def rows(self, expert: int) -> IntArray:
+        """Row numbers of one expert."""
+        return self.order[self.offsets[expert] : self.offsets[expert + 1]]
+
+    def labels(self) -> IntArray:
+        """Expert of each row, shape (n_rows,)."""
+        labels = np.empty(len(self.order), dtype=np.int64)
+        labels[self.order] = np.repeat(np.arange(self.n_experts), self.sizes)
+        return labels
+
+
+@dataclass(frozen=True)
+class Standardisation:
+    """Training means and scales (ddof = 1; a constant column has scale 1).
+
+    Attributes
+    ----------
+    x_mean, x_scale : ndarray, shape (n_features,)
+    y_mean, y_scale : float
+    """
+
+    x_mean: FloatArray
+    x_scale: FloatArray
+    y_mean: float
+    y_scale: float
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """A point of the search space shared by all experts.
+
+    Attributes
+    ----------
+    kernel : ndarray, shape (n_kernel_parameters,)
+        Unconstrained kernel parameters in the kernel's own order.
+    log_noise_variance : float
+        Natural logarithm of the noise variance of the standardised target.
+    """
+
+    kernel: FloatArray
+    log_noise_variance: float
+
+    @property
+    def noise_variance(self) -> float:
+        return float(np.exp(self.log_noise_variance))
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """What the optimiser did.
+
+    Attributes
+    ----------
+    objective : float
+        Factorised negative log marginal likelihood (Eq. 2), plus minus the log prior if the kernel has priors.
+    gradient : ndarray
+        Its gradient at the result, in the order kernel parameters, log noise variance.
+    evaluations : int
+        Objective evaluations, those replayed from a checkpoint included.
+    reused : int
+        How many of them came from a checkpoint.
+    rejected : int
+        Evaluations at which a factor failed; the line search stepped back from them.
+    path : ndarray, shape (evaluations,)
+        Objective of every evaluation, NaN where it was rejected.
+    reason : str
+        Why the optimiser stopped.
+    converged : bool
+    at_bounds : tuple of str
+        Parameters that ended on a bound.
+    """
+
+    objective: float
+    gradient: FloatArray
+    evaluations: int
+    reused: int
+    rejected: int
+    path: FloatArray
+    reason: str
+    converged: bool
+    at_bounds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Posterior mean and latent variance of one expert at a chunk of test points, each of shape (n_points,)."""
+
+    mean: Tensor
+    var_latent: Tensor
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Aggregated prediction of one rule.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (n_points,)
+    var_latent : ndarray of shape (n_points,), or None when only the mean was asked for
+        Variance of the function value.
+    var_noisy : ndarray of shape (n_points,), or None when only the mean was asked for
+        Variance of a new observation.
+    """
+
+    mean: FloatArray
+    var_latent: FloatArray | None
+    var_noisy: FloatArray | None

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gpcommittee.errors import NotPositiveDefiniteError
+from gpcommittee.linalg import cholesky, column_sums_of_squares, solve_lower, solve_lower_transposed
+
+
+def spd(n: int, seed: int = 0) -> torch.Tensor:
+    root = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, n)))
+    return root @ root.T + n * torch.eye(n, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_sound_matrix_is_factored_without_jitter(n: int) -> None:
+    matrix = spd(n)
+    before = matrix.clone()
+    factor, jitter = cholesky(matrix)
+    assert jitter == 0
+    torch.testing.assert_close(factor @ factor.T, matrix, rtol=1e-13, atol=0)
+    assert torch.equal(matrix, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_singular_matrix_gets_the_least_jitter_that_works(dtype: torch.dtype) -> None:
+    ones = torch.ones(30, 30, dtype=dtype)
+    before = ones.clone()
+    factor, jitter = cholesky(ones)
+    assert 0 < jitter <= 1e5 * torch.finfo(dtype).eps
+    torch.testing.assert_close(factor @ factor.T, ones, rtol=0, atol=2 * jitter)
+    assert torch.equal(ones, before)
+
+
+def test_jitter_scales_with_the_matrix() -> None:
+    _, small = cholesky(1e-6 * torch.ones(30, 30, dtype=torch.float64))
+    _, large = cholesky(1e6 * torch.ones(30, 30, dtype=torch.float64))
+    assert small == large
+
+
+def test_indefinite_matrix_is_refused() -> None:
+    with pytest.raises(NotPositiveDefiniteError, match=r"gram of 3 rows is not positive definite.*noise variance"):
+        cholesky(-torch.eye(3, dtype=torch.float64), "gram")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_nan_and_infinity_are_told_from_indefinite(value: float) -> None:
+    matrix = torch.eye(3, dtype=torch.float64)
+    matrix[1, 1] = value
+    with pytest.raises(NotPositiveDefiniteError, match="NaN or infinity"):
+        cholesky(matrix)
+
+
+def test_solves_invert_the_factor() -> None:
+    factor, _ = cholesky(spd(9))
+    right = torch.from_numpy(np.random.default_rng(1).standard_normal((9, 4)))
+    torch.testing.assert_close(factor @ solve_lower(factor, right), right, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(factor @ solve_lower(factor, right[:, 0]), right[:, 0], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        factor.T @ solve_lower_transposed(factor, right[:, 0]), right[:, 0], rtol=1e-12, atol=1e-12
+    )
+
+
+def test_column_sums_of_squares() -> None:
+    matrix = torch.tensor([[1.0, 2.0], [3.0, -4.0]], dtype=torch.float64)
+    assert column_sums_of_squares(matrix).tolist() == [10.0, 20.0]
