@@ -1,0 +1,88 @@
+"""The communication set, drawn at random before anything else.
+
+Every partitioner draws it here, so one seed gives one communication set whatever becomes of the remaining rows.
+
+References
+----------
+Liu, Cai, Wang and Ong (2018), Generalized Robust Bayesian Committee Machine, section 3.1 ("random selection").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from gpcommittee.errors import InvalidInputError, InvalidParameterError
+from gpcommittee.partition.sizes import PartitionSizes, check_fit
+from gpcommittee.records import FloatArray, IntArray
+
+LARGEST_INPUT = 1e100
+"""Squared distances of inputs below this stay finite."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The communication set, and what the partitioners divide.
+
+    Attributes
+    ----------
+    communication : ndarray of int64, shape (communication_size,)
+        Rows of the communication set, ascending.
+    rest : ndarray of int64, shape (n_rows - communication_size,)
+        All other rows, ascending.
+    stream : numpy.random.SeedSequence
+        Randomness for dividing the rest, independent of the draw.
+    """
+
+    communication: IntArray
+    rest: IntArray
+    stream: np.random.SeedSequence
+
+
+def draw_communication(X: FloatArray, sizes: PartitionSizes, seed: int) -> Draw:
+    """Check the inputs and draw the communication set without replacement.
+
+    Raises
+    ------
+    InvalidInputError
+        If `X` is not a two-dimensional array of finite numbers below 1e100.
+    InvalidParameterError
+        If `sizes` does not fit the rows of `X`, or `seed` is not a non-negative integer.
+    """
+    check_inputs(X)
+    check_fit(sizes, len(X))
+    draw_stream, rest_stream = np.random.SeedSequence(check_seed(seed)).spawn(2)
+    chosen = np.zeros(len(X), dtype=bool)
+    generator = np.random.default_rng(draw_stream)
+    chosen[generator.choice(len(X), size=sizes.communication_size, replace=False, shuffle=False)] = True
+    return Draw(np.flatnonzero(chosen), np.flatnonzero(~chosen), rest_stream)
+
+
+def check_inputs(X: FloatArray) -> None:
+    """Raise InvalidInputError unless `X` is a non-empty matrix of finite numbers below 1e100."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.size == 0 or X.dtype.kind != "f":
+        raise InvalidInputError(
+            "A partition needs a floating-point array of shape (n_rows, n_features), both at least 1, got "
+            f"{_describe(X)}. Convert with numpy.asarray(X, dtype=float).reshape(len(X), -1)."
+        )
+    smallest, largest = X.min(), X.max()
+    if not np.maximum(-smallest, largest) < LARGEST_INPUT:
+        raise InvalidInputError(
+            f"A partition needs finite inputs below {LARGEST_INPUT:g} in size, got values from {smallest} to "
+            f"{largest}. Remove missing and infinite values, and standardise the columns."
+        )
+
+
+def check_seed(seed: object) -> int:
+    """Return `seed` as an int, or raise InvalidParameterError if it is not a non-negative integer."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InvalidParameterError(f"seed must be an integer of at least 0, got {seed!r}.")
+    return int(seed)
+
+
+def _describe(X: object) -> str:
+    if isinstance(X, np.ndarray):
+        return f"shape {X.shape} of type {X.dtype}"
+    return type(X).__name__
