@@ -1,0 +1,39 @@
+"""Data at the door: tables in and out, checks, scaling."""
+
+from gpcommittee.data.columns import plan_columns
+from gpcommittee.data.dates import date_parts, warn_constant_dates
+from gpcommittee.data.plan import ColumnPlan
+from gpcommittee.data.scaling import (
+    restore_mean,
+    restore_variance,
+    standardisation,
+    standardise_inputs,
+    standardise_target,
+)
+from gpcommittee.data.sources import TableSource, open_table
+from gpcommittee.data.tables import TableRows, check_table, iter_batches, read_table
+from gpcommittee.data.validation import check_finite, check_numeric
+from gpcommittee.data.writing import atomic_path, check_output, write_table
+
+__all__ = [
+    "ColumnPlan",
+    "TableRows",
+    "TableSource",
+    "atomic_path",
+    "check_finite",
+    "check_numeric",
+    "check_output",
+    "check_table",
+    "date_parts",
+    "iter_batches",
+    "open_table",
+    "plan_columns",
+    "read_table",
+    "restore_mean",
+    "restore_variance",
+    "standardisation",
+    "standardise_inputs",
+    "standardise_target",
+    "warn_constant_dates",
+    "write_table",
+]
