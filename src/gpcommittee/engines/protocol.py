@@ -1,0 +1,20 @@
+"""What every engine offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Engine(Protocol):
+    """Runs tasks, each with one BLAS thread, and yields their results in the order of the items."""
+
+    @property
+    def n_workers(self) -> int: ...
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Results of ``function`` in the order of ``items``, at most a few per worker waiting to be taken."""
+        ...

@@ -1,0 +1,21 @@
+"""Tasks one after another in the calling thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from gpcommittee.engines.blas import one_blas_thread
+from gpcommittee.engines.protocol import Item, Result
+
+
+class SerialEngine:
+    """Runs each task when its result is asked for."""
+
+    n_workers = 1
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Results of ``function`` in the order of ``items``."""
+        for item in items:
+            with one_blas_thread():
+                result = function(item)
+            yield result

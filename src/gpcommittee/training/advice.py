@@ -1,0 +1,32 @@
+"""What it usually means when a hyperparameter ends on a bound of its search range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+LOWER = {
+    "noise_variance": "the target looks noise-free; right for a simulator, else look for rows that occur twice",
+    "lengthscale": "the target changes faster along this input than the rows are apart, or the input takes few values",
+    "outputscale": "the inputs explain almost nothing of the target, or the target is constant",
+}
+UPPER = {
+    "noise_variance": "the inputs explain nothing of the target, or the target has extreme outliers",
+    "lengthscale": "the target hardly depends on this input; it can be left out",
+    "outputscale": "the target has a trend or is very smooth; remove the trend or choose a rougher kernel",
+}
+OTHERWISE = "its search range is too narrow, or the data do not determine it"
+
+
+def bound_messages(at_lower: Sequence[str], at_upper: Sequence[str], features: Sequence[str]) -> Iterator[str]:
+    """One message per parameter on a bound; an index of a lengthscale is followed by its feature's name."""
+    for names, side, meanings in ((at_lower, "lower", LOWER), (at_upper, "upper", UPPER)):
+        for name in names:
+            meaning = next((text for key, text in meanings.items() if key in name), OTHERWISE)
+            yield f"{_described(name, features)} ended on its {side} bound: {meaning}."
+
+
+def _described(name: str, features: Sequence[str]) -> str:
+    stem, bracket, index = name.rstrip("]").partition("[")
+    if bracket and "lengthscale" in stem and index.isdigit() and int(index) < len(features):
+        return f"{name} (input {features[int(index)]})"
+    return name

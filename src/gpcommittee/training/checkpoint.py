@@ -1,0 +1,108 @@
+"""A fit's checkpoint: the log of its objective evaluations.
+
+The optimiser is deterministic, so a fit that was killed is resumed by running it again with the evaluations it had made
+read from the log instead of computed: the same path, the same result to the last bit, whatever moment it was killed at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpcommittee.errors import CheckpointError
+from gpcommittee.records import FloatArray
+
+VERSION = 1
+
+Evaluation = tuple[float, FloatArray] | None
+"""Objective and gradient, or None where a factor failed."""
+
+
+def fingerprint(settings: Iterable[object], arrays: Iterable[NDArray[np.generic]]) -> str:
+    """Digest of everything that decides a fit's path: its settings and its data."""
+    digest = hashlib.blake2b(json.dumps([repr(s) for s in settings]).encode(), digest_size=16)
+    for array in arrays:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+class EvaluationLog:
+    """Evaluations on disk, one JSON line each, appended as they are made.
+
+    Parameters
+    ----------
+    path : path-like
+        Created if it does not exist.
+    fit_fingerprint : str
+        Of the fit that writes or resumes.
+
+    Raises
+    ------
+    CheckpointError
+        If the file belongs to another fit or is not a checkpoint.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], fit_fingerprint: str) -> None:
+        self.path = Path(path)
+        self._known: dict[bytes, Evaluation] = {}
+        if self.path.exists() and self.path.stat().st_size:
+            self._read(fit_fingerprint)
+        else:
+            self._append({"gpcommittee_checkpoint": VERSION, "fingerprint": fit_fingerprint})
+
+    def get(self, theta: FloatArray) -> Evaluation:
+        """The logged evaluation at exactly this point.
+
+        Raises
+        ------
+        KeyError
+            If the point is not in the log.
+        """
+        return self._known[theta.tobytes()]
+
+    def add(self, theta: FloatArray, evaluation: Evaluation) -> None:
+        """Append an evaluation; it is on disk when this returns."""
+        value, gradient = (None, None) if evaluation is None else (evaluation[0], evaluation[1].tolist())
+        self._append({"theta": theta.tolist(), "value": value, "gradient": gradient})
+
+    def _append(self, entry: dict[str, object]) -> None:
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise CheckpointError(f"Cannot write the checkpoint {self.path}: {error}.") from error
+
+    def _read(self, fit_fingerprint: str) -> None:
+        entries = self._complete_lines()
+        if not entries or entries[0].get("gpcommittee_checkpoint") != VERSION:
+            raise CheckpointError(f"{self.path} is not a checkpoint of this version; choose another path or remove it.")
+        if entries[0]["fingerprint"] != fit_fingerprint:
+            raise CheckpointError(
+                f"The checkpoint {self.path} belongs to another fit (other data, settings or library version); "
+                "choose another path or remove it to start afresh."
+            )
+        for entry in entries[1:]:
+            evaluation = None if entry["value"] is None else (float(entry["value"]), np.array(entry["gradient"]))
+            self._known[np.array(entry["theta"]).tobytes()] = evaluation
+
+    def _complete_lines(self) -> list[dict[str, Any]]:
+        """Entries of the file; a last line cut off by a kill is removed from it."""
+        content = self.path.read_bytes()
+        complete = content[: content.rfind(b"\n") + 1]
+        try:
+            entries = [dict(json.loads(line)) for line in complete.splitlines()]
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(f"{self.path} is not a checkpoint; choose another path or remove it.") from error
+        if entries and len(complete) < len(content):
+            os.truncate(self.path, len(complete))
+        return entries

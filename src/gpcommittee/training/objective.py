@@ -1,0 +1,70 @@
+"""The factorised objective (Eq. 2 of the paper): the sum of all experts' negative log marginal likelihoods.
+
+All experts, the communication expert included, share the hyperparameters. Log priors registered on the kernel are
+subtracted once, which makes the result a maximum a posteriori estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpcommittee.engines import Engine
+from gpcommittee.kernels import KernelFunction
+from gpcommittee.likelihood import value_and_gradient
+from gpcommittee.records import FloatArray
+
+Block = tuple[Tensor, Tensor]
+
+
+class FactorisedObjective:
+    """Value and gradient of the factorised negative log marginal likelihood.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    blocks : sequence of (X, y)
+        Standardised inputs (m, d) and target (m,) of each expert.
+    engine : Engine
+    """
+
+    def __init__(self, kernel: KernelFunction, blocks: Sequence[Block], engine: Engine) -> None:
+        self.kernel = kernel
+        self.blocks = blocks
+        self.engine = engine
+
+    @property
+    def n_rows(self) -> int:
+        return sum(len(y) for _, y in self.blocks)
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,).
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If an expert's noisy covariance cannot be factored there.
+        """
+        value, gradient = _negative_log_prior(self.kernel, theta)
+        for part, part_gradient in self.engine.map(partial(_of_block, self.kernel, theta), self.blocks):
+            value += part
+            gradient = gradient + part_gradient
+        return value, gradient
+
+
+def _of_block(kernel: KernelFunction, theta: FloatArray, block: Block) -> tuple[float, FloatArray]:
+    return value_and_gradient(kernel, theta, *block)
+
+
+def _negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:
+    with torch.enable_grad():
+        point = kernel.tensor(theta).requires_grad_()
+        value = -kernel.log_prior(point[:-1])
+        if not value.requires_grad:
+            return value.item(), np.zeros(len(theta))
+        (gradient,) = torch.autograd.grad(value, point)
+    return value.item(), gradient.double().cpu().numpy()

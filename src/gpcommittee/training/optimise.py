@@ -1,0 +1,170 @@
+"""Minimising the objective by L-BFGS-B (SciPy), with failed factors as rejected steps and a record of the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from gpcommittee.errors import NotPositiveDefiniteError
+from gpcommittee.progress import Reporter
+from gpcommittee.records import FloatArray, Hyperparameters, TrainingRecord
+from gpcommittee.training.checkpoint import Evaluation, EvaluationLog
+from gpcommittee.training.space import SearchSpace
+
+Objective = Callable[[FloatArray], tuple[float, FloatArray]]
+
+GRADIENT_TOLERANCE = 1e-5
+"""Largest projected gradient, per row, at which training has converged."""
+
+VALUE_TOLERANCE = 1e-9
+"""Relative change of the objective in one iteration at which training has converged."""
+
+REJECTION_STEEPNESS = 10.0
+"""Curvature of the bowl, per row, that stands in for the objective where a factor fails."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Result of training: the hyperparameters, the record, and which parameters ended on which bound."""
+
+    hyperparameters: Hyperparameters
+    record: TrainingRecord
+    at_lower: tuple[str, ...]
+    at_upper: tuple[str, ...]
+
+
+def train(
+    objective: Objective,
+    n_rows: int,
+    space: SearchSpace,
+    start: FloatArray,
+    max_evaluations: int,
+    reporter: Reporter,
+    log: EvaluationLog | None = None,
+) -> Trained:
+    """Minimise the objective from ``start``.
+
+    Parameters
+    ----------
+    objective : callable
+        Value and gradient at a parameter vector of shape (p + 1,).
+    n_rows : int
+        The optimiser sees the objective per row, so that its tolerances mean the same at any size.
+    space : SearchSpace
+    start : ndarray, shape (p + 1,)
+        Moved into the bounds if it is outside.
+    max_evaluations : int
+    reporter : Reporter
+    log : EvaluationLog, optional
+        Evaluations are read from it where it has them, and added to it where it has not.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If the objective cannot be evaluated at the start.
+    """
+    with reporter.stage("train", max_evaluations) as stage:
+        tracker = _Tracker(objective, n_rows, max_evaluations, stage.advance, log)
+        result = _run(tracker, np.clip(start, space.lower, space.upper), space)
+    return _trained(tracker, result, space)
+
+
+def _run(tracker: _Tracker, start: FloatArray, space: SearchSpace) -> OptimizeResult:
+    bounds = list(zip(space.lower, space.upper, strict=True))
+    options = {
+        "maxiter": tracker.limit,
+        "maxfun": 2 * tracker.limit,
+        "gtol": GRADIENT_TOLERANCE,
+        "ftol": VALUE_TOLERANCE,
+    }
+    try:
+        return minimize(tracker, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    except _OutOfEvaluations:
+        return OptimizeResult(success=False, message=f"reached the limit of {tracker.limit} evaluations")
+
+
+def _trained(tracker: _Tracker, result: OptimizeResult, space: SearchSpace) -> Trained:
+    at_lower, at_upper = space.at_bounds(tracker.best)
+    record = TrainingRecord(
+        objective=tracker.best_value,
+        gradient=tracker.best_gradient,
+        evaluations=len(tracker.path),
+        reused=tracker.reused,
+        rejected=int(np.isnan(tracker.path).sum()),
+        path=np.array(tracker.path),
+        reason=str(result.message),
+        converged=bool(result.success),
+        at_bounds=at_lower + at_upper,
+    )
+    return Trained(Hyperparameters(tracker.best[:-1], float(tracker.best[-1])), record, at_lower, at_upper)
+
+
+class _OutOfEvaluations(Exception):
+    """Ends the optimiser when its evaluations are spent."""
+
+
+class _Tracker:
+    """The objective per row as the optimiser sees it, and what became of every evaluation."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        n_rows: int,
+        limit: int,
+        advance: Callable[[int, str | None], None],
+        log: EvaluationLog | None,
+    ) -> None:
+        self.objective = objective
+        self.n_rows = n_rows
+        self.limit = limit
+        self.advance = advance
+        self.log = log
+        self.path: list[float] = []
+        self.reused = 0
+        self.best_value = np.inf
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        if len(self.path) == self.limit:
+            raise _OutOfEvaluations
+        evaluation = self._evaluate(theta.copy())
+        if evaluation is None and not self.path:
+            raise NotPositiveDefiniteError(
+                "Training cannot start: the objective is not finite at the starting hyperparameters; "
+                "check the kernel's values or raise noise_variance."
+            )
+        value, gradient = self._stand_in(theta) if evaluation is None else evaluation
+        self.path.append(np.nan if evaluation is None else value)
+        if evaluation is not None and value < self.best_value:
+            self.best, self.best_value, self.best_gradient = theta.copy(), value, gradient
+        self.advance(1, f"objective {self.best_value:.6g}")
+        return value / self.n_rows, gradient / self.n_rows
+
+    def _evaluate(self, theta: FloatArray) -> Evaluation:
+        if self.log is not None:
+            try:
+                evaluation = self.log.get(theta)
+            except KeyError:
+                pass
+            else:
+                self.reused += 1
+                return evaluation
+        evaluation = self._compute(theta)
+        if self.log is not None:
+            self.log.add(theta, evaluation)
+        return evaluation
+
+    def _compute(self, theta: FloatArray) -> Evaluation:
+        try:
+            value, gradient = self.objective(theta)
+        except NotPositiveDefiniteError:
+            return None
+        return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else None
+
+    def _stand_in(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """A bowl around the best point, above its value: the line search steps back from where a factor failed."""
+        step = theta - self.best
+        curvature = REJECTION_STEEPNESS * self.n_rows
+        return self.best_value + curvature * (1 + float(step @ step)), 2 * curvature * step
