@@ -1,0 +1,34 @@
+"""Aggregation rules: from the experts' moments to one prediction."""
+
+from gpcommittee.aggregation.accumulator import Accumulator, Term, empty, merge, single
+from gpcommittee.aggregation.bcm import BCM, RBCM
+from gpcommittee.aggregation.communication import Communication
+from gpcommittee.aggregation.grbcm import GRBCM
+from gpcommittee.aggregation.poe import GPoE, PoE
+from gpcommittee.aggregation.rule import Context, Experts, Reference, Rule, add, finish
+from gpcommittee.aggregation.table import PAPER_RULES, RULES, make_rule, rule_from_spec, rule_to_spec
+
+__all__ = [
+    "BCM",
+    "GRBCM",
+    "PAPER_RULES",
+    "RBCM",
+    "RULES",
+    "Accumulator",
+    "Communication",
+    "Context",
+    "Experts",
+    "GPoE",
+    "PoE",
+    "Reference",
+    "Rule",
+    "Term",
+    "add",
+    "empty",
+    "finish",
+    "make_rule",
+    "merge",
+    "rule_from_spec",
+    "rule_to_spec",
+    "single",
+]

@@ -1,0 +1,141 @@
+"""What an additive rule is, and the two functions that run any of them: ``add`` one expert, ``finish`` the sum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, Literal, get_args
+
+from torch import Tensor
+
+from gpcommittee.aggregation.accumulator import Accumulator, Term, merge, single
+from gpcommittee.errors import InvalidParameterError
+from gpcommittee.records import Moments
+
+Level = Literal["observation", "latent"]
+
+
+class Experts(Enum):
+    """Which experts' moments a rule sums."""
+
+    BASE = "base"
+    AUGMENTED = "augmented"
+    NONE = "none"
+
+
+class Reference(Enum):
+    """The distribution against which experts are weighed and which remains where they say nothing."""
+
+    NONE = "none"
+    PRIOR = "prior"
+    COMMUNICATION = "communication"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all rules share at a chunk of test points.
+
+    Attributes
+    ----------
+    prior_variance : Tensor, shape (n_points,)
+        Latent prior variance k(x, x).
+    communication : Moments or None
+        Moments of the communication expert, where a rule needs them.
+    noise_variance : float
+    """
+
+    prior_variance: Tensor
+    communication: Moments | None
+    noise_variance: float
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A Gaussian at the rule's level, the variance noisy or latent as the level says."""
+
+    mean: Tensor | float
+    variance: Tensor
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """An additive aggregation rule: which experts it sums, against which reference, with which weights.
+
+    Parameters
+    ----------
+    level : {"latent", "observation"}
+        Combine latent variances and add the noise last, or combine noisy variances as the paper does.
+    """
+
+    experts: ClassVar[Experts]
+    reference: ClassVar[Reference]
+
+    level: Level = "latent"
+
+    def __post_init__(self) -> None:
+        check_choice(self, "level", get_args(Level))
+
+    @abstractmethod
+    def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
+        """Weight b_i, shape (n_points,), of an expert whose variance at this rule's level is ``variance``."""
+
+    def settle(self, total: Accumulator) -> Accumulator:
+        """Last word on the sum once every expert is in it."""
+        return total
+
+    def at_level(self, var_latent: Tensor, context: Context) -> Tensor:
+        """A latent variance at this rule's level."""
+        return var_latent + context.noise_variance if self.level == "observation" else var_latent
+
+
+def add(rule: Rule, total: Accumulator, moments: Moments, context: Context, expert: int) -> Accumulator:
+    """The sum with one more expert in it (expert 0 is the communication expert)."""
+    variance = rule.at_level(moments.var_latent, context)
+    precision, shift = 1 / variance, moments.mean / variance
+    reference = reference_distribution(rule, context)
+    if reference is not None:
+        precision = precision - 1 / reference.variance
+        shift = shift - reference.mean / reference.variance
+    return merge(total, single(Term(rule.weight(variance, context, expert), precision, shift)))
+
+
+def finish(rule: Rule, total: Accumulator, context: Context) -> Moments:
+    """Aggregated mean and latent variance.
+
+    At the observation level the latent variance is the aggregated noisy one less the noise; it is negative where the
+    rule promises less than the noise.
+    """
+    settled = rule.settle(total)
+    reference = reference_distribution(rule, context)
+    if reference is None:
+        precision, shift = settled.precision, settled.shift
+    else:
+        precision = settled.precision + 1 / reference.variance
+        shift = settled.shift + reference.mean / reference.variance
+    variance = 1 / precision
+    return Moments(variance * shift, variance - context.noise_variance if rule.level == "observation" else variance)
+
+
+def reference_distribution(rule: Rule, context: Context) -> Distribution | None:
+    """The rule's reference at its own level; None for rules without one."""
+    if rule.reference is Reference.NONE:
+        return None
+    if rule.reference is Reference.PRIOR:
+        return Distribution(0.0, rule.at_level(context.prior_variance, context))
+    communication = communication_moments(context)
+    return Distribution(communication.mean, rule.at_level(communication.var_latent, context))
+
+
+def communication_moments(context: Context) -> Moments:
+    """The communication expert's moments, which rules with that reference require."""
+    if context.communication is None:
+        raise ValueError("This rule needs the communication expert's moments in its context.")
+    return context.communication
+
+
+def check_choice(rule: Rule, name: str, allowed: tuple[object, ...]) -> None:
+    """Refuse a setting outside the allowed ones."""
+    value = getattr(rule, name)
+    if value not in allowed:
+        raise InvalidParameterError(f"{type(rule).__name__}: {name} must be one of {allowed}, got {value!r}.")

@@ -1,0 +1,75 @@
+"""Rules by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gpcommittee.aggregation.bcm import BCM, RBCM
+from gpcommittee.aggregation.communication import Communication
+from gpcommittee.aggregation.grbcm import GRBCM
+from gpcommittee.aggregation.poe import GPoE, PoE
+from gpcommittee.aggregation.rule import Rule
+from gpcommittee.errors import InvalidParameterError
+
+RULES: dict[str, Rule] = {
+    "poe": PoE(),
+    "gpoe": GPoE(),
+    "bcm": BCM(),
+    "rbcm": RBCM(),
+    "grbcm": GRBCM(),
+    "communication": Communication(),
+}
+"""Default form of each rule: latent level, GPoE with weights 1/M, GRBCM led by the most certain expert."""
+
+PAPER_RULES: dict[str, Rule] = {
+    "poe": PoE(level="observation"),
+    "gpoe": GPoE(level="observation"),
+    "bcm": BCM(level="observation"),
+    "rbcm": RBCM(level="observation"),
+    "grbcm": GRBCM(level="observation", lead="first"),
+    "communication": Communication(level="observation"),
+}
+"""The paper's form of each rule: observation level, GRBCM led by the first augmented expert."""
+
+
+def make_rule(aggregation: object, named: dict[str, Rule] = RULES) -> Rule:
+    """A rule from its name, or the rule itself.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is neither a known name nor a rule.
+    """
+    if isinstance(aggregation, Rule):
+        return aggregation
+    if isinstance(aggregation, str) and aggregation in named:
+        return named[aggregation]
+    raise InvalidParameterError(
+        f"Unknown aggregation {aggregation!r}; choose one of {sorted(named)} or a rule of gpcommittee.aggregation."
+    )
+
+
+CLASSES: dict[str, type[Rule]] = {rule.__name__: rule for rule in (PoE, GPoE, BCM, RBCM, GRBCM, Communication)}
+
+
+def rule_to_spec(rule: Rule) -> dict[str, object]:
+    """A rule as plain values, for a model file.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the rule's class is not one of this package.
+    """
+    name = type(rule).__name__
+    if CLASSES.get(name) is not type(rule):
+        raise InvalidParameterError(
+            f"A model file cannot hold the rule {name}; save with a rule of gpcommittee.aggregation."
+        )
+    return {"rule": name, "settings": asdict(rule)}
+
+
+def rule_from_spec(spec: Mapping[str, Any]) -> Rule:
+    """The rule that ``rule_to_spec`` described."""
+    return CLASSES[spec["rule"]](**spec["settings"])

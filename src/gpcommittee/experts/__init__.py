@@ -1,0 +1,18 @@
+"""Factors and posterior moments of single experts, and the committee that holds them."""
+
+from gpcommittee.experts.augmented import AugmentedFactor, augmented_moments, factor_augmented
+from gpcommittee.experts.base import BaseFactor, Projection, base_mean, base_moments, factor_base, project
+from gpcommittee.experts.committee import Committee
+
+__all__ = [
+    "AugmentedFactor",
+    "BaseFactor",
+    "Committee",
+    "Projection",
+    "augmented_moments",
+    "base_mean",
+    "base_moments",
+    "factor_augmented",
+    "factor_base",
+    "project",
+]

@@ -1,0 +1,80 @@
+"""Base experts: the exact GP posterior on one expert's rows (Eq. 3 of the paper).
+
+With L L' = A_i = K_i + s2 I and w = L^-1 y_i, at test points with V = L^-1 K_i*:
+mean = V' w, latent variance = k** - colsum(V^2). Prior mean zero on standardised data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gpcommittee.experts.committee import Committee
+from gpcommittee.linalg import cholesky, column_sums_of_squares, solve_lower, solve_lower_transposed
+from gpcommittee.records import Moments
+
+
+@dataclass(frozen=True)
+class BaseFactor:
+    """Factor of one base expert.
+
+    Attributes
+    ----------
+    X : Tensor, shape (m, n_features)
+    lower : Tensor, shape (m, m)
+        Cholesky factor of the noisy covariance.
+    weights : Tensor, shape (m,)
+        The target whitened by it.
+    jitter : float
+        Jitter the factor needed, as a share of the mean diagonal.
+    """
+
+    X: Tensor
+    lower: Tensor
+    weights: Tensor
+    jitter: float
+
+
+@dataclass(frozen=True)
+class Projection:
+    """An expert's view of a chunk of test points: V = L^-1 K_i*, shape (m, n_points), and its moments there."""
+
+    whitened: Tensor
+    moments: Moments
+
+
+def factor_base(committee: Committee, expert: int) -> BaseFactor:
+    """Factor one base expert.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If its noisy covariance cannot be factored.
+    """
+    X, y = committee.block(expert)
+    lower, jitter = cholesky(committee.noisy_covariance(X), f"noisy covariance of expert {expert}")
+    return BaseFactor(X, lower, solve_lower(lower, y), jitter)
+
+
+def project(committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor) -> Projection:
+    """Whitened cross-covariance and moments of a base expert at test points ``x`` of shape (n_points, n_features)."""
+    whitened = solve_lower(factor.lower, committee.covariance(factor.X, x))
+    variance = floor_variance(prior_variance - column_sums_of_squares(whitened), prior_variance)
+    return Projection(whitened, Moments(whitened.mT @ factor.weights, variance))
+
+
+def base_moments(committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor) -> Moments:
+    """Posterior mean and latent variance of a base expert at test points (Eq. 3)."""
+    return project(committee, factor, x, prior_variance).moments
+
+
+def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
+    """Posterior mean alone, shape (n_points,): one product, no triangular solve per test point."""
+    return committee.covariance(x, factor.X) @ solve_lower_transposed(factor.lower, factor.weights)
+
+
+def floor_variance(variance: Tensor, prior_variance: Tensor) -> Tensor:
+    """Keep a variance that rounding made zero or negative at the rounding error of the prior variance."""
+    return torch.maximum(variance, torch.finfo(variance.dtype).eps * prior_variance)

@@ -1,0 +1,66 @@
+"""The fitted committee: data of all experts and the hyperparameters they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gpcommittee.kernels import KernelFunction
+from gpcommittee.records import Hyperparameters, IntArray
+
+
+@dataclass(frozen=True)
+class Committee:
+    """Experts that share one kernel and one noise variance, on standardised data.
+
+    Attributes
+    ----------
+    kernel : KernelFunction
+    hyperparameters : Hyperparameters
+    X : Tensor, shape (n_rows, n_features)
+        Standardised inputs, expert after expert; expert 0 is the communication expert.
+    y : Tensor, shape (n_rows,)
+        Standardised target in the same order.
+    offsets : ndarray of int64, shape (n_experts + 1,)
+        Expert ``i`` holds rows ``offsets[i]`` to ``offsets[i + 1]``.
+    """
+
+    kernel: KernelFunction
+    hyperparameters: Hyperparameters
+    X: Tensor
+    y: Tensor
+    offsets: IntArray
+
+    @property
+    def n_experts(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def noise_variance(self) -> float:
+        return self.hyperparameters.noise_variance
+
+    def block(self, expert: int) -> tuple[Tensor, Tensor]:
+        """Inputs and target of one expert, as views."""
+        rows = slice(int(self.offsets[expert]), int(self.offsets[expert + 1]))
+        return self.X[rows], self.y[rows]
+
+    def covariance(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Latent covariance at the shared hyperparameters, shape (n1, n2)."""
+        with torch.no_grad():
+            return self.kernel.covariance(self._theta, x1, x2)
+
+    def noisy_covariance(self, x: Tensor) -> Tensor:
+        """K + s2 I of one set of inputs, shape (n, n)."""
+        with torch.no_grad():
+            return self.kernel.noisy_covariance(self._theta, x, self.noise_variance)
+
+    def prior_variance(self, x: Tensor) -> Tensor:
+        """Latent prior variance k(x, x), shape (n,)."""
+        with torch.no_grad():
+            return self.kernel.variance(self._theta, x)
+
+    @property
+    def _theta(self) -> Tensor:
+        return self.kernel.tensor(self.hyperparameters.kernel)

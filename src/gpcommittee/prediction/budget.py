@@ -1,0 +1,25 @@
+"""The memory that prediction may use for factors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+GIBIBYTE = 2.0**30
+DEFAULT_SHARE = 0.5
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def factor_budget(memory_budget: float | None) -> float:
+    """Bytes for factors: ``memory_budget`` in GiB, or by default half of the memory this process may use."""
+    return DEFAULT_SHARE * usable_memory() if memory_budget is None else memory_budget * GIBIBYTE
+
+
+def usable_memory() -> float:
+    """Bytes of memory of the machine, or of the container where that is less."""
+    physical = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = CONTAINER_LIMIT.read_text(encoding="ascii").strip()
+    except OSError:
+        return physical
+    return min(physical, float(limit)) if limit.isdigit() else physical

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from committees import committee_of, identity_scaling, predict, random_blocks, variances
+from gpcommittee.aggregation import BCM, GRBCM, RBCM, Communication, Experts, GPoE, PoE, Rule
+from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
+from gpcommittee.experts import Committee
+from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, stream, usable_memory
+from gpcommittee.prediction.factors import EXPERT_BLOCK, expert_blocks
+from gpcommittee.progress import SilentReporter
+from gpcommittee.records import Prediction
+from naive import NaiveGP
+
+GP = NaiveGP(np.array([0.8, 1.2]), 1.5, 0.05)
+RULES: list[Rule] = [PoE(), GPoE(), BCM(), RBCM(), GRBCM(), GRBCM(lead="first"), Communication()]
+X_TEST = np.random.default_rng(5).uniform(-3, 3, (2500, 2))
+
+
+def many_experts() -> Committee:
+    return committee_of(GP, random_blocks([6 + i % 4 for i in range(2 * EXPERT_BLOCK + 5)], 2, seed=0))
+
+
+def assert_same(first: list[Prediction], second: list[Prediction], rtol: float) -> None:
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_allclose(a.mean, b.mean, rtol=rtol, atol=1e-12)
+        np.testing.assert_allclose(variances(a)[1], variances(b)[1], rtol=rtol)
+
+
+@pytest.mark.parametrize("engine", [ThreadEngine(2), ThreadEngine(4)], ids=["two", "four"])
+def test_every_engine_gives_the_same_bits(engine: Engine) -> None:
+    committee = many_experts()
+    assert_same(predict(committee, X_TEST, RULES), predict(committee, X_TEST, RULES, engine=engine), rtol=0)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 2499, 10_000])
+def test_numbers_do_not_depend_on_the_chunk_size(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    committee, x = many_experts(), X_TEST[:40]
+    expected = predict(committee, x, RULES)
+    monkeypatch.setattr(stream, "CHUNK", chunk)
+    assert_same(predict(committee, x, RULES), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("budget", [0.0, 2e4, 5e4])
+def test_numbers_do_not_depend_on_the_memory_budget(budget: float) -> None:
+    committee = many_experts()
+    assert_same(predict(committee, X_TEST, RULES, budget=budget), predict(committee, X_TEST, RULES), rtol=0)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_one_pass_over_many_rules_equals_one_pass_each(rule: Rule) -> None:
+    committee = many_experts()
+    together = predict(committee, X_TEST[:50], RULES)[RULES.index(rule)]
+    assert_same([together], predict(committee, X_TEST[:50], [rule]), rtol=1e-13)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_no_points_give_empty_predictions(rule: Rule) -> None:
+    [prediction] = predict(many_experts(), np.empty((0, 2)), [rule])
+    assert prediction.mean.shape == (0,)
+
+
+def run(committee: Committee, rules: list[Rule], store: FactorStore, *, mean_only: bool) -> list[Prediction]:
+    return predict_rules(
+        store, identity_scaling(2), X_TEST[:30], rules, SerialEngine(), SilentReporter(), mean_only=mean_only
+    )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_mean_only_leaves_out_the_variance_and_keeps_the_mean(rule: Rule) -> None:
+    committee = many_experts()
+    [mean_only] = run(committee, [rule], FactorStore(committee, 1e9), mean_only=True)
+    [full] = run(committee, [rule], FactorStore(committee, 1e9), mean_only=False)
+    assert mean_only.var_latent is None
+    assert mean_only.var_noisy is None
+    np.testing.assert_allclose(mean_only.mean, full.mean, rtol=1e-10, atol=1e-13)
+
+
+def test_mean_of_one_expert_takes_no_triangular_solve_per_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    committee = committee_of(GP, random_blocks([30], 2, seed=0))
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("projected test points")
+
+    monkeypatch.setattr(stream, "project", forbidden)
+    run(committee, [GRBCM()], FactorStore(committee, 1e9), mean_only=True)
+    with pytest.raises(AssertionError, match="projected"):
+        run(committee, [GRBCM()], FactorStore(committee, 1e9), mean_only=False)
+
+
+def test_kept_factors_are_not_computed_again() -> None:
+    committee = many_experts()
+    store = FactorStore(committee, 1e9)
+    kinds, experts = frozenset({Experts.AUGMENTED, Experts.BASE}), range(committee.n_experts)
+    first, second = (store.load(kinds, experts, SerialEngine()) for _ in range(2))
+    assert all(first.base[i] is second.base[i] for i in experts)
+    assert all(first.augmented[i] is second.augmented[i] for i in experts[1:])
+
+
+def test_groups_cover_all_experts_in_order_and_fit_the_budget() -> None:
+    committee = many_experts()
+    block_bytes = [
+        sum(float(committee.offsets[e + 1] - committee.offsets[e]) ** 2 * 8 for e in block)
+        for block in expert_blocks(range(committee.n_experts))
+    ]
+    store = FactorStore(committee, max(block_bytes))
+    groups = list(store.groups(frozenset({Experts.BASE})))
+    assert [e for group in groups for e in group] == list(range(committee.n_experts))
+    assert len(groups) == len(block_bytes)
+
+
+def test_largest_jitter_is_recorded() -> None:
+    tight = NaiveGP(np.array([5.0, 5.0]), 1.0, 1e-18)
+    committee = committee_of(tight, random_blocks([60, 60], 2, seed=0))
+    store = FactorStore(committee, 1e9)
+    store.load(frozenset({Experts.BASE}), range(2), SerialEngine())
+    assert store.largest_jitter > 0
+
+
+def test_budget_is_in_gibibytes_and_defaults_to_half_the_memory() -> None:
+    assert factor_budget(2.0) == 2 * 1024**3
+    assert factor_budget(None) == 0.5 * usable_memory()
+    assert 1e8 < usable_memory() < 1e15
+
+
+def test_prediction_does_not_change_its_inputs() -> None:
+    committee, x = many_experts(), X_TEST[:20].copy()
+    X_before, y_before = committee.X.clone(), committee.y.clone()
+    predict(committee, x, RULES)
+    np.testing.assert_array_equal(x, X_TEST[:20])
+    assert torch.equal(committee.X, X_before)
+    assert torch.equal(committee.y, y_before)
