@@ -1,0 +1,366 @@
+"""The scikit-learn facade: it validates and delegates."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from gpytorch.kernels import Kernel
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gpcommittee import _settings as settings
+from gpcommittee._input import checked_inputs, checked_training_data
+from gpcommittee.aggregation import Rule, make_rule
+from gpcommittee.data import standardisation, standardise_inputs, standardise_target
+from gpcommittee.engines import make_engine
+from gpcommittee.errors import BoundWarning, ConvergenceWarning, JitterWarning
+from gpcommittee.experts import Committee
+from gpcommittee.kernels import KernelFunction
+from gpcommittee.partition import partition_from_labels, partition_rows, resolve_sizes
+from gpcommittee.persistence.model import StoredModel, read_model, write_model
+from gpcommittee.prediction import FactorStore, factor_budget, predict_rules
+from gpcommittee.progress import reporter_for
+from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
+from gpcommittee.training import FitOptions, Trained, bound_messages, fit_committee
+
+
+class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian-process regression by a committee of experts.
+
+    Rows are divided among experts, which share one kernel and one noise variance, learned by the factorised marginal
+    likelihood. Their predictions are combined by an aggregation rule; the default, GRBCM, augments every expert with a
+    common random communication set.
+
+    Parameters
+    ----------
+    kernel : str or gpytorch.kernels.Kernel, optional
+        Acts on standardised inputs. A name ("squared_exponential", "matern12", "matern32", "matern52",
+        "rational_quadratic") stands for a scaled kernel with one lengthscale per input; a kernel object is copied and
+        its present values are the start. Default: "squared_exponential".
+    aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
+        "poe", "gpoe", "bcm", "rbcm", "grbcm" or "communication", or a rule with its own settings.
+    n_experts : int, optional
+        Number of experts, the communication expert included.
+    expert_size : int, optional
+        Rows per expert, instead of ``n_experts``. Default: 512.
+    communication_size : int, optional
+        Rows in the communication set. Default: as many as in an expert.
+    partition : {"tree", "kmeans", "random"} or array of int, shape (n_rows,), default="tree"
+        How rows are divided, or the expert of each row, 0 being the communication set.
+    noise_variance : float, default=0.1
+        Start of the noise variance, as a share of the target's variance; its value if ``optimizer`` is None.
+    optimizer : {"l-bfgs-b", None}, default="l-bfgs-b"
+        None keeps the given hyperparameters.
+    max_evaluations : int, default=100
+        Most evaluations of the objective.
+    random_state : int, RandomState instance or None, default=None
+        Decides the partition; nothing else is random.
+    n_jobs : int, optional
+        Worker threads, each with one BLAS thread; the numbers do not depend on it. None: as many threads as PyTorch
+        may use in this process; -1: all processors.
+    device : str or torch.device, optional
+        Default: "cpu".
+    dtype : {"float64", "float32"}, default="float64"
+    memory_budget : float, optional
+        GiB that the experts' factors may take; beyond it they are computed again for every call. Default: half of the
+        machine's memory.
+    checkpoint : path-like, optional
+        File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
+    verbose : int, default=0
+        1 shows progress on standard error.
+
+    Attributes
+    ----------
+    committee_ : gpcommittee.experts.Committee
+        Standardised data, kernel and hyperparameters.
+    kernel_ : gpytorch.kernels.Kernel
+        The kernel with the learned parameters.
+    noise_variance_ : float
+        Learned noise variance, as a share of the target's variance.
+    hyperparameters_ : dict of str to ndarray
+        Kernel parameters in natural units and the noise variance.
+    partition_ : Partition
+        Rows of each expert.
+    scaling_ : Standardisation
+        Training means and scales.
+    training_ : TrainingRecord or None
+        What the optimiser did; None if it was off.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Only if all column names of ``X`` were strings.
+
+    References
+    ----------
+    Liu, Cai, Wang and Ong (2018), "Generalized robust Bayesian committee machine for large-scale Gaussian process
+    regression", ICML.
+
+    Examples
+    --------
+    >>> from gpcommittee import CommitteeRegressor
+    >>> from gpcommittee.datasets import make_toy
+    >>> X, y = make_toy(600, seed=0)
+    >>> model = CommitteeRegressor(expert_size=100, random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[0.5]], return_std=True)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | None = None,
+        *,
+        aggregation: str | Rule = "grbcm",
+        n_experts: int | None = None,
+        expert_size: int | None = None,
+        communication_size: int | None = None,
+        partition: str | ArrayLike = "tree",
+        noise_variance: float = 0.1,
+        optimizer: str | None = "l-bfgs-b",
+        max_evaluations: int = 100,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        device: str | torch.device | None = None,
+        dtype: str = "float64",
+        memory_budget: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.aggregation = aggregation
+        self.n_experts = n_experts
+        self.expert_size = expert_size
+        self.communication_size = communication_size
+        self.partition = partition
+        self.noise_variance = noise_variance
+        self.optimizer = optimizer
+        self.max_evaluations = max_evaluations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> CommitteeRegressor:
+        """Divide the rows among experts and learn the hyperparameters.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_rows, n_features)
+        y : array-like, shape (n_rows,) or (n_rows, 1)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If the data are not finite numbers of matching shapes.
+        InvalidParameterError
+            If a setting is not allowed.
+        CheckpointError
+            If the checkpoint belongs to another fit.
+        """
+        make_rule(self.aggregation)
+        options = self._fit_options()
+        engine, reporter = make_engine(self.n_jobs), reporter_for(settings.count("verbose", self.verbose, 0))
+        inputs, target = checked_training_data(self, X, y)
+        kernel = self._kernel_function(inputs.shape[1])
+        scaling = standardisation(inputs, target)
+        standardised = standardise_inputs(inputs, scaling)
+        partition = self._partition(standardised)
+        committee, trained = fit_committee(
+            kernel, standardised, standardise_target(target, scaling), partition, options, engine, reporter
+        )
+        self._set_fitted(committee, partition, scaling, None if trained is None else trained.record)
+        if trained is not None:
+            self._warn(trained)
+        return self
+
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        aggregation: str | Rule | None = None,
+        include_noise: bool = True,
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Predict the mean, and on request the standard deviation, at new points.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_points, n_features)
+        return_std : bool, default=False
+        aggregation : str or Rule, optional
+            Any rule, without fitting again. Default: the estimator's own.
+        include_noise : bool, default=True
+            Standard deviation of a new observation; otherwise of the function value.
+
+        Returns
+        -------
+        mean : ndarray, shape (n_points,)
+        std : ndarray, shape (n_points,)
+            Only if ``return_std``.
+
+        Raises
+        ------
+        InvalidInputError
+            If the points are not finite numbers in the columns of the fit.
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        rule = self.aggregation if aggregation is None else aggregation
+        prediction = self._predict(X, [rule], mean_only=not return_std)[0]
+        if prediction.var_latent is None or prediction.var_noisy is None:
+            return prediction.mean
+        variance = prediction.var_noisy if include_noise else prediction.var_latent.clip(min=0.0)
+        return prediction.mean, np.sqrt(variance)
+
+    def predict_rules(self, X: ArrayLike, aggregations: Sequence[str | Rule]) -> list[Prediction]:
+        """Predictions of several rules in one pass over the experts.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_points, n_features)
+        aggregations : sequence of str or Rule
+
+        Returns
+        -------
+        list of Prediction
+            Means and variances, one per rule.
+        """
+        return self._predict(X, aggregations, mean_only=False)
+
+    def save(self, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted model to one file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+        metadata : mapping, optional
+            Anything JSON can hold, kept beside the model; ``gpcommittee.persistence.read_metadata`` reads it.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        InvalidParameterError
+            If a setting cannot be stored.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        model = StoredModel(
+            settings=self.get_params(deep=False),
+            committee=self.committee_,
+            partition=self.partition_,
+            scaling=self.scaling_,
+            training=self.training_,
+            feature_names=None if names is None else tuple(names),
+            metadata=dict(metadata or {}),
+        )
+        write_model(path, model)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], kernel: Kernel | None = None) -> CommitteeRegressor:
+        """Read a model file; nothing in it is executed.
+
+        Parameters
+        ----------
+        path : path-like
+        kernel : gpytorch.kernels.Kernel, optional
+            Needed if the model was fitted with a kernel class of your own.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is corrupted, of an unknown version, or not a model file.
+        """
+        stored = read_model(path, kernel)
+        model = cls(**stored.settings)
+        model._set_fitted(stored.committee, stored.partition, stored.scaling, stored.training)
+        model.n_features_in_ = stored.committee.X.shape[1]
+        if stored.feature_names is not None:
+            model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
+        return model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "committee_")
+
+    def _predict(self, X: ArrayLike, aggregations: Sequence[str | Rule], mean_only: bool) -> list[Prediction]:
+        check_is_fitted(self)
+        rules = [make_rule(aggregation) for aggregation in aggregations]
+        inputs = checked_inputs(self, X)
+        store = self._store
+        predictions = predict_rules(
+            store,
+            self.scaling_,
+            inputs,
+            rules,
+            make_engine(self.n_jobs),
+            reporter_for(self.verbose),
+            mean_only=mean_only,
+        )
+        if store.largest_jitter > 0:
+            warnings.warn(
+                f"An expert's covariance needed jitter of {store.largest_jitter:.1e} of its mean diagonal; "
+                "predictions there are slightly smoother than the model says.",
+                JitterWarning,
+                stacklevel=3,
+            )
+        return predictions
+
+    def _fit_options(self) -> FitOptions:
+        settings.choice("optimizer", self.optimizer, ("l-bfgs-b", None))
+        settings.optional_positive("memory_budget", self.memory_budget)
+        return FitOptions(
+            noise_variance=settings.positive("noise_variance", self.noise_variance),
+            optimise=self.optimizer is not None,
+            max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
+            checkpoint=self.checkpoint,
+        )
+
+    def _kernel_function(self, n_features: int) -> KernelFunction:
+        kernel = settings.kernel(self.kernel, n_features)
+        return KernelFunction(kernel, settings.dtype(self.dtype), settings.device(self.device))
+
+    def _partition(self, standardised: FloatArray) -> Partition:
+        if not isinstance(self.partition, str):
+            labels: NDArray[Any] = np.asarray(self.partition)
+            settings.unset_with_labels(self.n_experts, self.expert_size, self.communication_size)
+            return partition_from_labels(labels, len(standardised))
+        sizes = resolve_sizes(len(standardised), self.n_experts, self.expert_size, self.communication_size)
+        return partition_rows(standardised, self.partition, sizes, settings.seed(self.random_state))
+
+    def _set_fitted(
+        self, committee: Committee, partition: Partition, scaling: Standardisation, record: TrainingRecord | None
+    ) -> None:
+        """Take the parts of a fitted model, from training or from a file."""
+        theta = committee.hyperparameters.kernel
+        self.committee_ = committee
+        self.partition_ = partition
+        self.scaling_ = scaling
+        self.training_ = record
+        self.kernel_ = committee.kernel.with_parameters(theta)
+        self.noise_variance_ = committee.noise_variance
+        noise = np.array(committee.noise_variance)
+        self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
+        self._store = FactorStore(
+            committee, factor_budget(settings.optional_positive("memory_budget", self.memory_budget))
+        )
+
+    def _warn(self, trained: Trained) -> None:
+        names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
+        for message in bound_messages(trained.at_lower, trained.at_upper, names):
+            warnings.warn(message, BoundWarning, stacklevel=3)
+        if not trained.record.converged:
+            warnings.warn(
+                f"Training stopped before it converged: {trained.record.reason}. More max_evaluations may improve the "
+                "fit; the best hyperparameters so far are kept.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,86 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gpcommittee.errors import ModelFileError
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Say before long work starts that a model file could not be written afterwards.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the model file is to be. A file that is there already may be replaced.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder does not exist or cannot be written, or the path is a folder itself.
+    """
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise ModelFileError(f"Cannot write the model file '{path}': there is no folder '{folder}'. Create it first.")
+    if Path(path).is_dir():
+        raise ModelFileError(f"Cannot write the model file '{path}': it is a folder. Add a file name, as in model.gpc.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ModelFileError(
+            f"Cannot write the model file '{path}': no permission to create files in '{folder}'. "
+            "Choose another folder or change its permissions."
+        )
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary file in the same folder that takes the place of ``path`` when the block succeeds.
+
+    Whatever ends the block early, an interrupt included, removes the temporary file and leaves ``path`` as it was. A
+    symbolic link stays a link; the file it points to is replaced.
+
+    Yields
+    ------
+    pathlib.Path
+        The temporary file, empty. The block may write to it or put another file in its place.
+    """
+    target = Path(path).resolve()
+    temporary = target.with_name(f".gpcommittee-{secrets.token_hex(8)}.tmp")
+    try:
+        mode = _create(temporary)
+        yield temporary
+        temporary.chmod(mode)
+        _flush(temporary)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_folder(target.parent)
+
+
+def _create(path: Path) -> int:
+    """Create an empty file and return the permissions that the user's umask gave it."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        return os.fstat(descriptor).st_mode & 0o777
+    finally:
+        os.close(descriptor)
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name durable, where the file system lets a folder be flushed."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,194 @@
+"""A fitted model as a file: its settings and kernel in the manifest, its data and training path as arrays."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gpytorch.kernels import Kernel
+from numpy.typing import NDArray
+
+from gpcommittee.aggregation import rule_from_spec, rule_to_spec
+from gpcommittee.errors import InvalidParameterError, ModelFileError
+from gpcommittee.experts import Committee
+from gpcommittee.kernels import KernelFunction
+from gpcommittee.persistence.container import read_model_file, write_model_file
+from gpcommittee.persistence.custom_kernel import custom_kernel_spec, restore_custom_kernel
+from gpcommittee.persistence.kernel_spec import kernel_from_spec, kernel_to_spec
+from gpcommittee.records import Hyperparameters, Partition, Standardisation, TrainingRecord
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    settings : dict
+        The estimator's constructor arguments.
+    committee : Committee
+    partition : Partition
+    scaling : Standardisation
+    training : TrainingRecord or None
+    feature_names : tuple of str or None
+    metadata : dict
+        The caller's own, for JSON.
+    """
+
+    settings: dict[str, Any]
+    committee: Committee
+    partition: Partition
+    scaling: Standardisation
+    training: TrainingRecord | None
+    feature_names: tuple[str, ...] | None
+    metadata: dict[str, Any]
+
+
+def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
+    """Write a fitted model to one file, whole or not at all.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a setting cannot be stored.
+    ModelFileError
+        If the file cannot be written.
+    """
+    committee, scaling, record = model.committee, model.scaling, model.training
+    arrays: Arrays = {
+        "X": committee.X.cpu().numpy(),
+        "y": committee.y.cpu().numpy(),
+        "order": model.partition.order,
+        "offsets": model.partition.offsets,
+        "x_mean": scaling.x_mean,
+        "x_scale": scaling.x_scale,
+    }
+    if record is not None:
+        arrays |= {"training_gradient": record.gradient, "training_path": record.path}
+    manifest = {
+        "settings": _settings_to_spec(model.settings),
+        "kernel": _kernel_to_spec(committee.kernel.with_parameters(committee.hyperparameters.kernel)),
+        "log_noise_variance": committee.hyperparameters.log_noise_variance,
+        "y_mean": float(scaling.y_mean),
+        "y_scale": float(scaling.y_scale),
+        "feature_names": model.feature_names,
+        "training": None if record is None else _without_arrays(record),
+        "metadata": model.metadata,
+    }
+    write_model_file(path, arrays, manifest)
+
+
+def read_model(path: str | os.PathLike[str], kernel: Kernel | None) -> StoredModel:
+    """Read a model that ``write_model`` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+    kernel : gpytorch.kernels.Kernel or None
+        Given where the model was fitted with a kernel class that the file cannot describe.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is corrupted, of an unknown version, or not a model file.
+    InvalidParameterError
+        If a kernel is needed and not given, or the one given has another structure.
+    """
+    arrays, manifest = read_model_file(path)
+    try:
+        return _rebuild(arrays, manifest, kernel)
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError) as error:
+        raise ModelFileError(f"{os.fspath(path)} lacks a part of a model ({error!r}); save the model again.") from error
+
+
+def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) -> StoredModel:
+    settings, names = manifest["settings"], manifest["feature_names"]
+    partition = Partition(arrays["order"], arrays["offsets"])
+    fitted = _kernel_from_spec(manifest["kernel"], kernel)
+    function = KernelFunction(fitted, getattr(torch, settings["dtype"]), settings["device"] or "cpu")
+    return StoredModel(
+        settings=_settings_from_spec(settings, partition, kernel),
+        committee=Committee(
+            function,
+            Hyperparameters(function.start, manifest["log_noise_variance"]),
+            torch.from_numpy(arrays["X"]).to(function.device),
+            torch.from_numpy(arrays["y"]).to(function.device),
+            partition.offsets,
+        ),
+        partition=partition,
+        scaling=Standardisation(arrays["x_mean"], arrays["x_scale"], manifest["y_mean"], manifest["y_scale"]),
+        training=_record(manifest["training"], arrays),
+        feature_names=None if names is None else tuple(names),
+        metadata=manifest["metadata"],
+    )
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The metadata that a model was saved with.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is corrupted, of an unknown version, or not a model file.
+    """
+    _, manifest = read_model_file(path)
+    metadata: dict[str, Any] = manifest["metadata"]
+    return metadata
+
+
+def _settings_to_spec(settings: dict[str, Any]) -> dict[str, Any]:
+    aggregation, kernel, checkpoint = settings["aggregation"], settings["kernel"], settings["checkpoint"]
+    special = {
+        "aggregation": aggregation if isinstance(aggregation, str) else rule_to_spec(aggregation),
+        "kernel": kernel if kernel is None or isinstance(kernel, str) else _kernel_to_spec(kernel),
+        "partition": settings["partition"] if isinstance(settings["partition"], str) else None,
+        "random_state": _seed_or_none(settings["random_state"]),
+        "device": None if settings["device"] is None else str(settings["device"]),
+        "checkpoint": None if checkpoint is None else os.fspath(checkpoint),
+    }
+    return {**settings, **special}
+
+
+def _settings_from_spec(spec: dict[str, Any], partition: Partition, kernel: Kernel | None) -> dict[str, Any]:
+    aggregation, described = spec["aggregation"], spec["kernel"]
+    special = {
+        "aggregation": aggregation if isinstance(aggregation, str) else rule_from_spec(aggregation),
+        "kernel": _kernel_from_spec(described, kernel) if isinstance(described, dict) else described,
+        "partition": partition.labels() if spec["partition"] is None else spec["partition"],
+    }
+    return {**spec, **special}
+
+
+def _seed_or_none(random_state: object) -> int | None:
+    """A generator's state is not stored: the partition it gave is."""
+    return int(random_state) if isinstance(random_state, int | np.integer) else None
+
+
+def _kernel_to_spec(kernel: Kernel) -> dict[str, Any]:
+    try:
+        return kernel_to_spec(kernel)
+    except InvalidParameterError:
+        return custom_kernel_spec(kernel)
+
+
+def _kernel_from_spec(spec: dict[str, Any], given: Kernel | None) -> Kernel:
+    """The described kernel; one that is given fills in for a class that the file cannot describe."""
+    if spec.get("custom") and given is not None:
+        return restore_custom_kernel(given, spec)
+    return kernel_from_spec(spec)
+
+
+def _without_arrays(record: TrainingRecord) -> dict[str, Any]:
+    return {name: value for name, value in asdict(record).items() if name not in ("gradient", "path")}
+
+
+def _record(spec: dict[str, Any] | None, arrays: Arrays) -> TrainingRecord | None:
+    if spec is None:
+        return None
+    parts = {**spec, "at_bounds": tuple(spec["at_bounds"])}
+    return TrainingRecord(gradient=arrays["training_gradient"], path=arrays["training_path"], **parts)
