@@ -1,0 +1,56 @@
+# Every target builds what it needs in .venv; stamp files keep repeated runs quick.
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test test-slow lint docs bench-kin40k bench-memory clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-plots ## Fit real geoid heights, draw the prediction and its uncertainty
+	$(BIN)/gpcommittee demo
+
+test: lint docs ## Pass everything that CI asks for
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.installed-dev ## Run only the tests marked slow
+	$(BIN)/pytest $(PYTEST_ARGS) -m slow
+
+lint: $(VENV)/.installed-dev ## Check style, formatting, types and import layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.installed-docs ## Build the documentation and run its examples
+	rm -rf docs/generated
+	$(BIN)/sphinx-build -E -W --keep-going -q -d docs/_build/doctrees -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees -b doctest docs docs/_build/doctest
+
+bench-kin40k: $(VENV)/.installed-bench ## Every rule on kin40k, the paper's split (needs GPCOMMITTEE_DATA)
+	$(BIN)/python benchmarks/kin40k_table.py
+
+bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6
+	$(BIN)/python benchmarks/peak_memory.py
+
+clean: ## Remove the environment, caches and everything built
+	rm -rf $(VENV) dist docs/_build docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "gpcommittee needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1 || true)"; \
+	  echo "Name a newer one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; } >&2
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# One stamp for each extra: it is installed again when the requirements or the tested versions change.
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.created
+	@echo "Installing gpcommittee[$*] into $(VENV); the first time takes a few minutes."
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@touch $@
