@@ -92,7 +92,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     training_ : TrainingRecord or None
         What the optimiser did; None if it was off.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_features,)
         Only if all column names of ``X`` were strings.
 
     References
@@ -104,9 +104,11 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> from gpcommittee import CommitteeRegressor
     >>> from gpcommittee.datasets import make_toy
-    >>> X, y = make_toy(600, seed=0)
-    >>> model = CommitteeRegressor(expert_size=100, random_state=0).fit(X, y)
+    >>> toy = make_toy(600, seed=0)
+    >>> model = CommitteeRegressor(expert_size=100, random_state=0).fit(toy.X, toy.y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
+    >>> float(mean.round(1)[0]), float(std.round(1)[0])
+    (1.5, 0.5)
     """
 
     def __init__(
