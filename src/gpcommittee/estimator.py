@@ -268,7 +268,9 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         write_model(path, model)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], kernel: Kernel | None = None) -> CommitteeRegressor:
+    def load(
+        cls, path: str | os.PathLike[str], kernel: Kernel | None = None, device: str | torch.device | None = None
+    ) -> CommitteeRegressor:
         """Read a model file; nothing in it is executed.
 
         Parameters
@@ -276,15 +278,22 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         path : path-like
         kernel : gpytorch.kernels.Kernel, optional
             Needed if the model was fitted with a kernel class of your own.
+        device : str or torch.device, optional
+            Where to predict, such as "cpu" for a model that was fitted on a GPU. Default: where it was fitted.
 
         Raises
         ------
+        InvalidParameterError
+            If the device cannot be used here.
         ModelFileError
             If the file is corrupted, of an unknown version, or not a model file.
         """
         stored = read_model(path, kernel)
         model = cls(**stored.settings)
-        model._set_fitted(stored.committee, stored.partition, stored.scaling, stored.training)
+        if device is not None:
+            model.device = device
+        committee = stored.committee.on(settings.device(model.device))
+        model._set_fitted(committee, stored.partition, stored.scaling, stored.training)
         model.n_features_in_ = stored.committee.X.shape[1]
         if stored.feature_names is not None:
             model.feature_names_in_ = np.array(stored.feature_names, dtype=object)

@@ -116,7 +116,7 @@ def test_inputs_are_never_overwritten(model: Path, new: Path, tmp_path: Path, wh
 
 
 @pytest.mark.parametrize(
-    ("out", "message"), [("out.txt", "unknown ending"), ("no/out.csv", "does not exist"), ("", "unknown ending")]
+    ("out", "message"), [("out.txt", "unknown ending"), ("no/out.csv", "there is no folder"), ("", "unknown ending")]
 )
 def test_an_output_that_cannot_be_written(model: Path, new: Path, tmp_path: Path, out: str, message: str) -> None:
     text = run("predict", model, new, "--out", tmp_path / out, "--quiet", code=1).output

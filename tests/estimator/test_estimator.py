@@ -241,6 +241,14 @@ def test_a_kernel_class_of_ones_own_is_given_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(both(CommitteeRegressor.load(tmp_path / "m.gpc", kernel=Doubled())), both(model))
 
 
+def test_a_model_of_another_device_is_loaded_on_request(tmp_path: Path) -> None:
+    model = regressor().fit(X, Y)
+    model.set_params(device="abacus").save(tmp_path / "m.gpc")
+    with pytest.raises(InvalidParameterError, match="device 'abacus' cannot be used here"):
+        CommitteeRegressor.load(tmp_path / "m.gpc")
+    np.testing.assert_array_equal(both(CommitteeRegressor.load(tmp_path / "m.gpc", device="cpu")), both(model))
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.gpc").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(ModelFileError):

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from gpcommittee.cli.work.evaluate import scores_as_table
 from gpcommittee.cli.work.talk import duration, say
-from gpcommittee.data import atomic_path
 from gpcommittee.datasets import Geoid, GeoidGrid, load_geoid, load_geoid_grid
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
+from gpcommittee.files import replacing
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.persistence import check_writable
 from gpcommittee.plots import WorldMaps, draw_world, require_matplotlib
@@ -119,7 +119,7 @@ def _save(model: CommitteeRegressor, maps: WorldMaps, report: ScoreReport, folde
         f"A committee of {n_experts} Gaussian-process experts (Matérn-3/2 kernel, GRBCM). At points held out: RMSE "
         f"{report.rmse:.2f} m, SMSE {report.smse:.2g}."
     )
-    with atomic_path(folder / PICTURE) as temporary:
+    with replacing(folder / PICTURE) as temporary:
         draw_world(temporary, maps, f"The Earth's geoid, learned from {n_rows:,} scattered heights", subtitle)
 
 
