@@ -45,6 +45,18 @@ class AugmentedFactor:
 def factor_augmented(committee: Committee, communication: BaseFactor, expert: int) -> AugmentedFactor:
     """Factor one augmented expert.
 
+    Parameters
+    ----------
+    committee : Committee
+    communication : BaseFactor
+        Factor of the communication expert.
+    expert : int
+        At least 1.
+
+    Returns
+    -------
+    AugmentedFactor
+
     Raises
     ------
     NotPositiveDefiniteError
@@ -60,7 +72,23 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
 def augmented_moments(
     committee: Committee, factor: AugmentedFactor, communication: Projection, x: Tensor, prior_variance: Tensor
 ) -> Moments:
-    """Posterior mean and latent variance of an augmented expert at test points ``x``, shape (n_points, n_features)."""
+    """Posterior mean and latent variance of an augmented expert at test points (section 3.1 of the paper).
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : AugmentedFactor
+    communication : Projection
+        The communication expert's view of the same test points.
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    prior_variance : Tensor, shape (n_points,)
+        Latent prior variance there.
+
+    Returns
+    -------
+    Moments
+    """
     residual = committee.covariance(factor.X, x).addmm_(factor.coupling.mT, communication.whitened, alpha=-1.0)
     whitened = solve_lower(factor.lower, residual)
     variance = communication.moments.var_latent - column_sums_of_squares(whitened)

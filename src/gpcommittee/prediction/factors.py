@@ -49,7 +49,18 @@ class FactorStore:
         self._forget()
 
     def groups(self, kinds: frozenset[Experts]) -> Iterator[range]:
-        """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together."""
+        """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.
+
+        Parameters
+        ----------
+        kinds : frozenset of Experts
+            Forms in which experts are needed.
+
+        Yields
+        ------
+        range
+            Numbers of the experts of one group; a single block may exceed the budget.
+        """
         start, used = 0, 0.0
         for block in expert_blocks(range(self._n_needed(kinds))):
             size = sum(self._bytes(kind, expert) for kind in kinds for expert in block)
@@ -61,6 +72,17 @@ class FactorStore:
 
     def load(self, kinds: frozenset[Experts], experts: range, engine: Engine) -> Factors:
         """Factors of the given kinds for a group of experts, computed on the engine where they are not kept.
+
+        Parameters
+        ----------
+        kinds : frozenset of Experts
+        experts : range
+            From ``groups``.
+        engine : Engine
+
+        Returns
+        -------
+        Factors
 
         Raises
         ------
@@ -97,7 +119,17 @@ class FactorStore:
         return 1 if kinds == {Experts.NONE} else self.committee.n_experts
 
     def communication(self) -> BaseFactor:
-        """Factor of the communication expert."""
+        """Factor of the communication expert.
+
+        Returns
+        -------
+        BaseFactor
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If its covariance cannot be factored.
+        """
         key = (Experts.BASE, 0)
         kept = self._kept.get(key)
         return kept if isinstance(kept, BaseFactor) else self._keep(key, factor_base(self.committee, 0))

@@ -18,7 +18,19 @@ OTHERWISE = "its search range is too narrow, or the data do not determine it"
 
 
 def bound_messages(at_lower: Sequence[str], at_upper: Sequence[str], features: Sequence[str]) -> Iterator[str]:
-    """One message per parameter on a bound; an index of a lengthscale is followed by its feature's name."""
+    """One message per parameter on a bound.
+
+    Parameters
+    ----------
+    at_lower, at_upper : sequence of str
+        Names of parameters, as ``SearchSpace.at_bounds`` gives them.
+    features : sequence of str
+        Names of the inputs; an index of a lengthscale is followed by that of its input.
+
+    Yields
+    ------
+    str
+    """
     for names, side, meanings in ((at_lower, "lower", LOWER), (at_upper, "upper", UPPER)):
         for name in names:
             meaning = next((text for key, text in meanings.items() if key in name), OTHERWISE)

@@ -28,7 +28,16 @@ REJECTION_STEEPNESS = 10.0
 
 @dataclass(frozen=True)
 class Trained:
-    """Result of training: the hyperparameters, the record, and which parameters ended on which bound."""
+    """Result of training.
+
+    Attributes
+    ----------
+    hyperparameters : Hyperparameters
+        The best point that was evaluated.
+    record : TrainingRecord
+    at_lower, at_upper : tuple of str
+        Parameters that ended on their lower and on their upper bound.
+    """
 
     hyperparameters: Hyperparameters
     record: TrainingRecord
@@ -45,7 +54,7 @@ def train(
     reporter: Reporter,
     log: EvaluationLog | None = None,
 ) -> Trained:
-    """Minimise the objective from ``start``.
+    """Minimise the objective from ``start`` by L-BFGS-B.
 
     Parameters
     ----------
@@ -61,10 +70,21 @@ def train(
     log : EvaluationLog, optional
         Evaluations are read from it where it has them, and added to it where it has not.
 
+    Returns
+    -------
+    Trained
+
     Raises
     ------
     NotPositiveDefiniteError
         If the objective cannot be evaluated at the start.
+    CheckpointError
+        If the log cannot be written.
+
+    References
+    ----------
+    Byrd, Lu, Nocedal and Zhu (1995), "A limited memory algorithm for bound constrained optimization", SIAM Journal on
+    Scientific Computing 16(5).
     """
     with reporter.stage("train", max_evaluations) as stage:
         tracker = _Tracker(objective, n_rows, max_evaluations, stage.advance, log)

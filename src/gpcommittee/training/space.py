@@ -36,7 +36,16 @@ class SearchSpace:
 
     @classmethod
     def of(cls, kernel: KernelFunction) -> SearchSpace:
-        """Search space of a kernel's trainable parameters and the noise variance."""
+        """Search space of a kernel's trainable parameters and the noise variance.
+
+        Parameters
+        ----------
+        kernel : KernelFunction
+
+        Returns
+        -------
+        SearchSpace
+        """
         sizes = [parameter.shape.numel() for parameter in kernel.parameters]
         lower = np.repeat([p.lower for p in kernel.parameters], sizes)
         upper = np.repeat([p.upper for p in kernel.parameters], sizes)
@@ -45,7 +54,17 @@ class SearchSpace:
         return cls((*names, "noise_variance"), np.append(lower, low_noise), np.append(upper, high_noise))
 
     def at_bounds(self, theta: FloatArray) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the parameters on their lower and on their upper bound."""
+        """Names of the parameters on their lower and on their upper bound.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (p + 1,)
+            Unconstrained kernel parameters, then the log noise variance.
+
+        Returns
+        -------
+        at_lower, at_upper : tuple of str
+        """
         low, high = theta <= self.lower + AT_BOUND, theta >= self.upper - AT_BOUND
         return _pick(self.names, low), _pick(self.names, high)
 
