@@ -17,7 +17,7 @@ from gpcommittee.kernels import make_kernel
 from gpcommittee.training import FactorisedObjective
 
 Array = NDArray[np.float64]
-RULE_FILES = {"poe": "PoE", "gpoe": "GPoE", "bcm": "BCM", "rbcm": "RBCM", "grbcm": "GRBCM"}
+RULE_FILES = {"poe": "PoE", "gpoe": "GPoE", "bcm": "BCM", "rbcm": "RBCM", "grbcm": "GRBCM", "npae": "NPAE"}
 TOY = Path(__file__).parent / "reference_data" / "toy1d"
 
 
@@ -73,8 +73,9 @@ def test_factorised_likelihood_and_gradient(reference: Reference) -> None:
 @pytest.mark.parametrize("rule", sorted(RULE_FILES))
 def test_rules(reference: Reference, rule: str) -> None:
     mean, std = reference.regressor().predict(reference.matrix("Xt"), return_std=True, aggregation=PAPER_RULES[rule])
-    np.testing.assert_allclose(mean, reference.column(f"mu_{RULE_FILES[rule]}"), rtol=1e-10)
-    np.testing.assert_allclose(std**2, reference.column(f"s2_{RULE_FILES[rule]}"), rtol=1e-10)
+    rtol = 1e-8 if rule == "npae" else 1e-10
+    np.testing.assert_allclose(mean, reference.column(f"mu_{RULE_FILES[rule]}"), rtol=rtol)
+    np.testing.assert_allclose(std**2, reference.column(f"s2_{RULE_FILES[rule]}"), rtol=rtol)
 
 
 def test_exact_gp(reference: Reference) -> None:

@@ -21,6 +21,10 @@ class NotPositiveDefiniteError(GPCommitteeError, ArithmeticError):
     """A covariance matrix that no allowed jitter makes positive definite."""
 
 
+class MemoryBudgetError(GPCommitteeError, MemoryError):
+    """Work that does not fit the memory budget; the message has the estimate."""
+
+
 class ModelFileError(GPCommitteeError, ValueError):
     """A model file that is corrupted, of an unknown version, or not a model file."""
 

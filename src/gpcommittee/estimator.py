@@ -27,7 +27,7 @@ from gpcommittee.persistence.model import StoredModel, read_model, write_model
 from gpcommittee.prediction import FactorStore, factor_budget, predict_rules
 from gpcommittee.progress import reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
-from gpcommittee.training import FitOptions, Trained, bound_messages, fit_committee
+from gpcommittee.training import FitOptions, Trained, bound_messages, fit_committee, stopping_advice
 
 
 class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -307,6 +307,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rules = [make_rule(aggregation) for aggregation in aggregations]
         inputs = checked_inputs(self, X)
         store = self._store
+        store.budget = self._factor_budget()
         predictions = predict_rules(
             store,
             self.scaling_,
@@ -335,6 +336,9 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             checkpoint=self.checkpoint,
         )
 
+    def _factor_budget(self) -> float:
+        return factor_budget(settings.optional_positive("memory_budget", self.memory_budget))
+
     def _kernel_function(self, n_features: int) -> KernelFunction:
         kernel = settings.kernel(self.kernel, n_features)
         return KernelFunction(kernel, settings.dtype(self.dtype), settings.device(self.device))
@@ -360,9 +364,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_variance_ = committee.noise_variance
         noise = np.array(committee.noise_variance)
         self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
-        self._store = FactorStore(
-            committee, factor_budget(settings.optional_positive("memory_budget", self.memory_budget))
-        )
+        self._store = FactorStore(committee, self._factor_budget())
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
@@ -370,8 +372,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(message, BoundWarning, stacklevel=3)
         if not trained.record.converged:
             warnings.warn(
-                f"Training stopped before it converged: {trained.record.reason}. More max_evaluations may improve the "
-                "fit; the best hyperparameters so far are kept.",
+                f"Training stopped before it converged: {trained.record.reason}. {stopping_advice(trained.record)} "
+                "The best hyperparameters so far are kept.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

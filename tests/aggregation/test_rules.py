@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -18,6 +18,7 @@ from gpcommittee.aggregation import (
     PAPER_RULES,
     RBCM,
     RULES,
+    AdditiveRule,
     Communication,
     GPoE,
     PoE,
@@ -38,8 +39,8 @@ from naive import NaiveGP, aggregate
 LEVELS: tuple[Level, ...] = ("latent", "observation")
 LEADS: tuple[Lead, ...] = ("first", "best", None)
 ADDITIVE = ["poe", "gpoe", "bcm", "rbcm"]
-MAKERS: dict[str, Callable[..., Rule]] = {"poe": PoE, "gpoe": GPoE, "bcm": BCM, "rbcm": RBCM}
-ALL_RULES: list[Rule] = [
+MAKERS: dict[str, Callable[..., AdditiveRule]] = {"poe": PoE, "gpoe": GPoE, "bcm": BCM, "rbcm": RBCM}
+ALL_RULES: list[AdditiveRule] = [
     *(make(level=level) for make in (PoE, GPoE, BCM, RBCM, Communication) for level in LEVELS),
     *(GPoE(level=level, weights="entropy") for level in LEVELS),
     *(GRBCM(level=level, lead=lead) for level in LEVELS for lead in LEADS),
@@ -51,7 +52,7 @@ FAR = np.full((1, 2), 1e3)
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def each_rule(rules: list[Rule]) -> pytest.MarkDecorator:
+def each_rule(rules: Sequence[Rule]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("rule", rules, ids=str)
 
 

@@ -274,6 +274,14 @@ def test_silent_by_default_and_talkative_on_request(capfd: pytest.CaptureFixture
     assert "train" in capfd.readouterr().err
 
 
+def test_the_memory_budget_can_be_changed_after_the_fit() -> None:
+    model = regressor().fit(X, Y)
+    expected = both(model)
+    np.testing.assert_array_equal(both(model.set_params(memory_budget=1e-9)), expected)
+    with pytest.raises(InvalidParameterError, match="memory_budget"):
+        both(model.set_params(memory_budget=0))
+
+
 def test_thread_setting_is_restored() -> None:
     torch.set_num_threads(2)
     try:

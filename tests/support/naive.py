@@ -73,3 +73,27 @@ def _weights(rule: str, variances: Array, var_ref: float, lead: str | None) -> A
     if rule == "grbcm" and lead == "best":
         entropy[np.argmin(variances)] = 1.0
     return entropy
+
+
+def aggregate_npae(
+    gp: NaiveGP, blocks: Sequence[tuple[Array, Array]], x: Array, jitter: float = 0.0
+) -> tuple[float, float]:
+    """Mean and noisy variance of NPAE at one test point (Eqs. 7 and 8)."""
+    noise = [gp.noise_variance * np.eye(len(y)) for _, y in blocks]
+    weights = [
+        np.linalg.inv(gp.k(X, X) + eye) @ gp.k(X, x[None])[:, 0] for (X, _), eye in zip(blocks, noise, strict=True)
+    ]
+    means = np.array([w @ y for w, (_, y) in zip(weights, blocks, strict=True)])
+    with_target = np.array([w @ gp.k(X, x[None])[:, 0] for w, (X, _) in zip(weights, blocks, strict=True)])
+    covariance = np.array(
+        [
+            [
+                weights[i] @ (gp.k(blocks[i][0], blocks[j][0]) + (noise[i] if i == j else 0.0)) @ weights[j]
+                for j in range(len(blocks))
+            ]
+            for i in range(len(blocks))
+        ]
+    )
+    combination = np.linalg.solve(covariance + jitter * np.eye(len(blocks)), with_target)
+    variance = gp.signal_variance - with_target @ combination + gp.noise_variance
+    return float(combination @ means), float(variance)

@@ -4,17 +4,20 @@ from gpcommittee.aggregation.accumulator import Accumulator, Term, empty, merge,
 from gpcommittee.aggregation.bcm import BCM, RBCM
 from gpcommittee.aggregation.communication import Communication
 from gpcommittee.aggregation.grbcm import GRBCM
+from gpcommittee.aggregation.npae import NPAE, combine
 from gpcommittee.aggregation.poe import GPoE, PoE
-from gpcommittee.aggregation.rule import Context, Experts, Reference, Rule, add, finish
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, Rule, add, finish
 from gpcommittee.aggregation.table import PAPER_RULES, RULES, make_rule, rule_from_spec, rule_to_spec
 
 __all__ = [
     "BCM",
     "GRBCM",
+    "NPAE",
     "PAPER_RULES",
     "RBCM",
     "RULES",
     "Accumulator",
+    "AdditiveRule",
     "Communication",
     "Context",
     "Experts",
@@ -24,6 +27,7 @@ __all__ = [
     "Rule",
     "Term",
     "add",
+    "combine",
     "empty",
     "finish",
     "make_rule",

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from gpcommittee.aggregation.entropy import entropy_gain
-from gpcommittee.aggregation.rule import Context, Experts, Reference, Rule
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference
 
 
 @dataclass(frozen=True)
-class BCM(Rule):
+class BCM(AdditiveRule):
     """Bayesian committee machine: every expert has weight 1, corrected by the prior.
 
     Parameters
@@ -37,7 +37,7 @@ class BCM(Rule):
 
 
 @dataclass(frozen=True)
-class RBCM(Rule):
+class RBCM(AdditiveRule):
     """Robust Bayesian committee machine: weight 0.5 (log prior variance - log expert variance).
 
     Parameters

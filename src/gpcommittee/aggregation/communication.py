@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from gpcommittee.aggregation.rule import Context, Experts, Reference, Rule
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference
 
 
 @dataclass(frozen=True)
-class Communication(Rule):
+class Communication(AdditiveRule):
     """The communication expert M_c alone.
 
     Parameters

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from gpcommittee.aggregation.accumulator import Accumulator
 from gpcommittee.aggregation.entropy import entropy_gain
-from gpcommittee.aggregation.rule import Context, Experts, Reference, Rule, check_choice, communication_moments
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, check_choice, communication_moments
 
 Lead = Literal["first", "best"] | None
 
 
 @dataclass(frozen=True)
-class GRBCM(Rule):
+class GRBCM(AdditiveRule):
     """Generalised robust Bayesian committee machine.
 
     Parameters

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from gpcommittee.aggregation.accumulator import Accumulator
 from gpcommittee.aggregation.entropy import entropy_gain
-from gpcommittee.aggregation.rule import Context, Experts, Reference, Rule, check_choice
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, check_choice
 
 Weights = Literal["uniform", "entropy"]
 
 
 @dataclass(frozen=True)
-class PoE(Rule):
+class PoE(AdditiveRule):
     """Product of experts: every expert has weight 1.
 
     Its variance vanishes as the number of experts grows (Propositions 1 and 2 of the paper).
@@ -43,7 +43,7 @@ class PoE(Rule):
 
 
 @dataclass(frozen=True)
-class GPoE(Rule):
+class GPoE(AdditiveRule):
     """Generalised product of experts.
 
     Parameters

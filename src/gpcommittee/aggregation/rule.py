@@ -1,4 +1,4 @@
-"""What an additive rule is, and the two functions that run any of them: ``add`` one expert, ``finish`` the sum."""
+"""What a rule is, and the two functions that run any additive one: ``add`` one expert, ``finish`` the sum."""
 
 from __future__ import annotations
 
@@ -59,17 +59,22 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Rule(ABC):
-    """An additive aggregation rule: which experts it sums, against which reference, with which weights.
+class Rule:
+    """An aggregation rule: which experts' moments it takes, and against which reference."""
+
+    experts: ClassVar[Experts]
+    reference: ClassVar[Reference]
+
+
+@dataclass(frozen=True)
+class AdditiveRule(Rule, ABC):
+    """A rule that is a weighted sum over experts.
 
     Parameters
     ----------
     level : {"latent", "observation"}
         Combine latent variances and add the noise last, or combine noisy variances as the paper does.
     """
-
-    experts: ClassVar[Experts]
-    reference: ClassVar[Reference]
 
     level: Level = "latent"
 
@@ -122,12 +127,12 @@ class Rule(ABC):
         return var_latent + context.noise_variance if self.level == "observation" else var_latent
 
 
-def add(rule: Rule, total: Accumulator, moments: Moments, context: Context, expert: int) -> Accumulator:
+def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Context, expert: int) -> Accumulator:
     """The sum with one more expert in it (Eqs. 4 and 14 of the paper, in excess form).
 
     Parameters
     ----------
-    rule : Rule
+    rule : AdditiveRule
     total : Accumulator
         Sum of the experts before this one.
     moments : Moments
@@ -149,12 +154,12 @@ def add(rule: Rule, total: Accumulator, moments: Moments, context: Context, expe
     return merge(total, single(Term(rule.weight(variance, context, expert), precision, shift)))
 
 
-def finish(rule: Rule, total: Accumulator, context: Context) -> Moments:
+def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Moments:
     """Aggregated mean and latent variance (Eqs. 4 and 14 of the paper).
 
     Parameters
     ----------
-    rule : Rule
+    rule : AdditiveRule
     total : Accumulator
         Sum of all experts.
     context : Context
@@ -176,7 +181,7 @@ def finish(rule: Rule, total: Accumulator, context: Context) -> Moments:
     return Moments(variance * shift, variance - context.noise_variance if rule.level == "observation" else variance)
 
 
-def reference_distribution(rule: Rule, context: Context) -> Distribution | None:
+def reference_distribution(rule: AdditiveRule, context: Context) -> Distribution | None:
     """The rule's reference at its own level; None for rules without one."""
     if rule.reference is Reference.NONE:
         return None

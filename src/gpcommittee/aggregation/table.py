@@ -9,6 +9,7 @@ from typing import Any
 from gpcommittee.aggregation.bcm import BCM, RBCM
 from gpcommittee.aggregation.communication import Communication
 from gpcommittee.aggregation.grbcm import GRBCM
+from gpcommittee.aggregation.npae import NPAE
 from gpcommittee.aggregation.poe import GPoE, PoE
 from gpcommittee.aggregation.rule import Rule
 from gpcommittee.errors import InvalidParameterError
@@ -19,6 +20,7 @@ RULES: dict[str, Rule] = {
     "bcm": BCM(),
     "rbcm": RBCM(),
     "grbcm": GRBCM(),
+    "npae": NPAE(),
     "communication": Communication(),
 }
 """Default form of each rule: latent level, GPoE with weights 1/M, GRBCM led by the most certain expert."""
@@ -29,9 +31,10 @@ PAPER_RULES: dict[str, Rule] = {
     "bcm": BCM(level="observation"),
     "rbcm": RBCM(level="observation"),
     "grbcm": GRBCM(level="observation", lead="first"),
+    "npae": NPAE(jitter=1e-10),
     "communication": Communication(level="observation"),
 }
-"""The paper's form of each rule: observation level, GRBCM led by the first augmented expert."""
+"""The paper's form of each rule: observation level, GRBCM led by the first expert, the authors' jitter in NPAE."""
 
 
 def make_rule(aggregation: object, named: dict[str, Rule] = RULES) -> Rule:
@@ -61,7 +64,7 @@ def make_rule(aggregation: object, named: dict[str, Rule] = RULES) -> Rule:
     )
 
 
-CLASSES: dict[str, type[Rule]] = {rule.__name__: rule for rule in (PoE, GPoE, BCM, RBCM, GRBCM, Communication)}
+CLASSES: dict[str, type[Rule]] = {rule.__name__: rule for rule in (PoE, GPoE, BCM, RBCM, GRBCM, NPAE, Communication)}
 
 
 def rule_to_spec(rule: Rule) -> dict[str, object]:

@@ -32,7 +32,7 @@ class AugmentedFactor:
     weights : Tensor, shape (m,)
         The residual target whitened by it.
     jitter : float
-        Jitter the factor needed, as a share of the mean diagonal.
+        Jitter the factor needed, as a share of the mean prior variance.
     """
 
     X: Tensor
@@ -64,8 +64,11 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
     """
     X, y = committee.block(expert)
     coupling = solve_lower(communication.lower, committee.covariance(communication.X, X))
-    residual = committee.noisy_covariance(X).addmm_(coupling.mT, coupling, alpha=-1.0)
-    lower, jitter = cholesky(residual, f"residual covariance of expert {expert}")
+    noisy = committee.noisy_covariance(X)
+    scale = noisy.diagonal().mean().item()
+    lower, jitter = cholesky(
+        noisy.addmm_(coupling.mT, coupling, alpha=-1.0), f"residual covariance of expert {expert}", scale
+    )
     return AugmentedFactor(X, coupling, lower, solve_lower(lower, y - coupling.mT @ communication.weights), jitter)
 
 

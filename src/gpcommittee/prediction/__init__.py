@@ -2,6 +2,6 @@
 
 from gpcommittee.prediction.budget import factor_budget, usable_memory
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.stream import predict_rules
+from gpcommittee.prediction.predict import predict_rules
 
 __all__ = ["FactorStore", "factor_budget", "predict_rules", "usable_memory"]

@@ -1,8 +1,11 @@
-"""What it usually means when a hyperparameter ends on a bound of its search range."""
+"""What it usually means when a hyperparameter ends on a bound, or when training stops early."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+
+from gpcommittee.records import TrainingRecord
+from gpcommittee.training.optimise import LIMIT
 
 LOWER = {
     "noise_variance": "the target looks noise-free; right for a simulator, else look for rows that occur twice",
@@ -42,3 +45,20 @@ def _described(name: str, features: Sequence[str]) -> str:
     if bracket and "lengthscale" in stem and index.isdigit() and int(index) < len(features):
         return f"{name} (input {features[int(index)]})"
     return name
+
+
+def stopping_advice(record: TrainingRecord) -> str:
+    """What to do about a fit that stopped before it converged.
+
+    Parameters
+    ----------
+    record : TrainingRecord
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    if record.reason.startswith(LIMIT):
+        return "More max_evaluations may improve the fit."
+    return "No further step improves the objective beyond its rounding errors, as is usual for a noise-free target."

@@ -26,6 +26,10 @@ REJECTION_STEEPNESS = 10.0
 """Curvature of the bowl, per row, that stands in for the objective where a factor fails."""
 
 
+LIMIT = "reached the limit"
+"""Begins the reason for stopping when the evaluations are spent."""
+
+
 @dataclass(frozen=True)
 class Trained:
     """Result of training.
@@ -103,7 +107,7 @@ def _run(tracker: _Tracker, start: FloatArray, space: SearchSpace) -> OptimizeRe
     try:
         return minimize(tracker, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     except _OutOfEvaluations:
-        return OptimizeResult(success=False, message=f"reached the limit of {tracker.limit} evaluations")
+        return OptimizeResult(success=False, message=f"{LIMIT} of {tracker.limit} evaluations")
 
 
 def _trained(tracker: _Tracker, result: OptimizeResult, space: SearchSpace) -> Trained:

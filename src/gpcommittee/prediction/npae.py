@@ -1,0 +1,148 @@
+"""NPAE by matrix products (Eqs. 7 and 8 of the paper): chunks of test points, symmetric pairs of experts once.
+
+With V_i = L_i^-1 K_i* and W_i = L_i^-T V_i = A_i^-1 K_i*: cov[mu_i, y*] = cov[mu_i, mu_i] = colsum(V_i^2) and, for
+i < j, cov[mu_i, mu_j] = colsum(W_i * (K_ij W_j)), one product K_ij W_j for a whole chunk. N^2 flops per test point; a
+chunk of t points takes (N + a few M^2) t numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpcommittee.aggregation import NPAE, Experts, combine
+from gpcommittee.engines import Engine
+from gpcommittee.errors import MemoryBudgetError
+from gpcommittee.experts import BaseFactor, Committee
+from gpcommittee.linalg import column_sums_of_squares, solve_lower
+from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.progress import Reporter
+from gpcommittee.records import Moments
+
+LARGEST_CHUNK = 1024
+"""Test points per task where memory allows: products with that many columns run near the machine's best rate."""
+
+SMALLEST_CHUNK = 16
+"""Test points per task below which products are so slow that a refusal serves better."""
+
+CHUNK_SHARE = 1 / 8
+"""Share of the memory budget that one chunk may take, so that several workers fit beside the factors."""
+
+MATRICES_OF_EXPERTS = 5
+"""Matrices of experts x experts alive per test point while a chunk is combined."""
+
+
+def npae_moments(
+    rules: Sequence[NPAE], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
+) -> list[StandardMoments]:
+    """Mean and latent variance of NPAE, in standardised units, one result per rule.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the factors and the smallest chunk on every worker exceed the budget.
+    NotPositiveDefiniteError
+        If an expert's covariance or the covariance of the experts' means cannot be factored.
+    """
+    committee = store.committee
+    size = chunk_size(committee.offsets, committee.X.element_size(), store.budget, engine.n_workers)
+    factors = store.load(frozenset({Experts.BASE}), range(committee.n_experts), engine).base
+    ordered = [factors[expert] for expert in range(committee.n_experts)]
+    chunks = request.chunks(size)
+    outputs = [(np.empty(len(request.X)), np.empty(len(request.X))) for _ in rules]
+    work = partial(_chunk_moments, committee, ordered, rules, request)
+    with reporter.stage("predict (NPAE)", len(chunks)) as stage:
+        for chunk, results in zip(chunks, engine.map(work, chunks), strict=True):
+            for moments, (mean, variance) in zip(results, outputs, strict=True):
+                mean[chunk] = moments.mean.double().cpu().numpy()
+                variance[chunk] = moments.var_latent.double().cpu().numpy()
+            stage.advance()
+    return outputs
+
+
+def npae_bytes(offsets: np.ndarray, itemsize: int, n_points: int) -> tuple[float, float]:
+    """Bytes of all base factors, and of a chunk of ``n_points`` test points on one worker."""
+    sizes = np.diff(offsets).astype(float)
+    factors = float((sizes**2).sum()) * itemsize
+    per_point = sizes.sum() + 3 * sizes.max() + MATRICES_OF_EXPERTS * len(sizes) ** 2
+    pair = 2 * sizes.max() ** 2
+    return factors, float(per_point * n_points + pair) * itemsize
+
+
+def chunk_size(offsets: np.ndarray, itemsize: int, budget: float, n_workers: int) -> int:
+    """Test points per chunk, a power of two: the most that take their share of the budget.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If even the smallest chunk does not fit beside the factors on every worker.
+    """
+    size = LARGEST_CHUNK
+    while size > SMALLEST_CHUNK and npae_bytes(offsets, itemsize, size)[1] > CHUNK_SHARE * budget:
+        size //= 2
+    factors, chunk = npae_bytes(offsets, itemsize, size)
+    if factors + n_workers * chunk > budget:
+        raise MemoryBudgetError(
+            f"NPAE needs {(factors + n_workers * chunk) / 2**30:.3g} GiB for the factors of {len(offsets) - 1} experts "
+            f"and {n_workers} chunks of {size} test points; the budget is {budget / 2**30:.3g} GiB. Raise "
+            "memory_budget, use fewer rows or another aggregation: GRBCM streams over experts."
+        )
+    return size
+
+
+def _chunk_moments(
+    committee: Committee, factors: Sequence[BaseFactor], rules: Sequence[NPAE], request: Request, chunk: slice
+) -> list[Moments]:
+    with torch.no_grad():
+        x = request.points(chunk)
+        view = view_of(committee, factors, x)
+        covariance = covariance_of_means(committee, factors, view)
+        prior = committee.prior_variance(x)
+        return [combine(rule, view.means, covariance, prior)[0] for rule in rules]
+
+
+@dataclass(frozen=True)
+class View:
+    """What all experts see at a chunk of test points.
+
+    Attributes
+    ----------
+    weights : sequence of Tensor, each of shape (m_i, n_points)
+        W_i = A_i^-1 K_i*.
+    means : Tensor, shape (n_points, n_experts)
+    variances : Tensor, shape (n_points, n_experts)
+        cov[mu_i, mu_i] = cov[mu_i, y*].
+    """
+
+    weights: Sequence[Tensor]
+    means: Tensor
+    variances: Tensor
+
+
+def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> View:
+    """W_i, means and their variances for all base experts at test points ``x``."""
+    weights, means, variances = [], [], []
+    for factor in factors:
+        whitened = solve_lower(factor.lower, committee.covariance(factor.X, x))
+        means.append(whitened.mT @ factor.weights)
+        variances.append(column_sums_of_squares(whitened))
+        weights.append(torch.linalg.solve_triangular(factor.lower.mT, whitened, upper=True))
+    return View(weights, torch.stack(means, dim=1), torch.stack(variances, dim=1))
+
+
+def covariance_of_means(committee: Committee, factors: Sequence[BaseFactor], view: View) -> Tensor:
+    """K_A at every test point (Eq. 7), shape (n_points, n_experts, n_experts)."""
+    result = torch.diag_embed(view.variances)
+    for i, j in combinations(range(len(factors)), 2):
+        product = committee.covariance(factors[i].X, factors[j].X) @ view.weights[j]
+        shared = product.mul_(view.weights[i]).sum(dim=0)
+        result[:, i, j] = shared
+        result[:, j, i] = shared
+    return result

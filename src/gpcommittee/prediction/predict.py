@@ -1,0 +1,101 @@
+"""Predictions of any rules at the same test points, in the target's units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpcommittee.aggregation import NPAE, AdditiveRule, Experts, Reference, Rule
+from gpcommittee.data import restore_mean, restore_variance
+from gpcommittee.engines import Engine
+from gpcommittee.experts import base_mean
+from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.npae import npae_moments
+from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.stream import CHUNK, additive_moments
+from gpcommittee.progress import Reporter
+from gpcommittee.records import FloatArray, Prediction, Standardisation
+
+
+def predict_rules(
+    store: FactorStore,
+    scaling: Standardisation,
+    X: FloatArray,
+    rules: Sequence[Rule],
+    engine: Engine,
+    reporter: Reporter,
+    *,
+    mean_only: bool = False,
+) -> list[Prediction]:
+    """Predictions of several rules at the same test points.
+
+    Parameters
+    ----------
+    store : FactorStore
+        Of the fitted committee.
+    scaling : Standardisation
+    X : ndarray, shape (n_points, n_features)
+        Test inputs in their original units.
+    rules : sequence of Rule
+    engine : Engine
+    reporter : Reporter
+    mean_only : bool
+        Leave out the variances, and the work that only they need.
+
+    Returns
+    -------
+    list of Prediction
+        One per rule, in their order, in the target's units.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If an expert's covariance cannot be factored.
+    MemoryBudgetError
+        If NPAE is asked for and does not fit the memory budget.
+    """
+    request = Request(store.committee, scaling, X)
+    if mean_only and all(_mean_is_communication(rule, store.committee.n_experts) for rule in rules):
+        return [_communication_mean(request, store, engine)] * len(rules)
+    moments = _moments(rules, request, store, engine, reporter)
+    if mean_only:
+        return [Prediction(restore_mean(mean, scaling), None, None) for mean, _ in moments]
+    return [_in_target_units(mean, variance, store.committee.noise_variance, scaling) for mean, variance in moments]
+
+
+def _moments(
+    rules: Sequence[Rule], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
+) -> list[StandardMoments]:
+    """Moments of every rule, each family in its own pass."""
+    found: dict[int, StandardMoments] = {}
+    nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE)}
+    additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)}
+    if nested:
+        found.update(zip(nested, npae_moments(list(nested.values()), request, store, engine, reporter), strict=True))
+    if additive:
+        found.update(
+            zip(additive, additive_moments(list(additive.values()), request, store, engine, reporter), strict=True)
+        )
+    return [found[i] for i in range(len(rules))]
+
+
+def _mean_is_communication(rule: Rule, n_experts: int) -> bool:
+    """Whether the rule's mean is the communication expert's, which takes no variance."""
+    alone = rule.experts is Experts.NONE or n_experts == 1
+    return rule.reference is Reference.COMMUNICATION and alone
+
+
+def _communication_mean(request: Request, store: FactorStore, engine: Engine) -> Prediction:
+    factor = store.communication()
+    means = engine.map(lambda chunk: base_mean(request.committee, factor, request.points(chunk)), request.chunks(CHUNK))
+    mean = np.concatenate([np.empty(0), *(part.double().cpu().numpy() for part in means)])
+    return Prediction(restore_mean(mean, request.scaling), None, None)
+
+
+def _in_target_units(mean: FloatArray, var_latent: FloatArray, noise: float, scaling: Standardisation) -> Prediction:
+    return Prediction(
+        restore_mean(mean, scaling),
+        restore_variance(var_latent, scaling),
+        restore_variance(var_latent + noise, scaling),
+    )

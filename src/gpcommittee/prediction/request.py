@@ -1,0 +1,39 @@
+"""What is predicted: a committee at the rows of an array, chunk by chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from gpcommittee.data import standardise_inputs
+from gpcommittee.experts import Committee
+from gpcommittee.records import FloatArray, Standardisation
+
+StandardMoments = tuple[FloatArray, FloatArray]
+"""Mean and latent variance in standardised units, each of shape (n_points,)."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Test points for a committee.
+
+    Attributes
+    ----------
+    committee : Committee
+    scaling : Standardisation
+    X : ndarray, shape (n_points, n_features)
+        In original units.
+    """
+
+    committee: Committee
+    scaling: Standardisation
+    X: FloatArray
+
+    def chunks(self, size: int) -> list[slice]:
+        """Slices of ``size`` rows that cover all, the last one shorter."""
+        return [slice(start, min(start + size, len(self.X))) for start in range(0, len(self.X), size)]
+
+    def points(self, chunk: slice) -> Tensor:
+        """Standardised test points of a chunk."""
+        return self.committee.kernel.tensor(standardise_inputs(self.X[chunk], self.scaling))
