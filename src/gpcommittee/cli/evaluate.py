@@ -25,7 +25,7 @@ from gpcommittee.cli.outcome import outcome
 
 
 def rule_names(text: str | None) -> tuple[str, ...] | None:
-    """Names of rules from a comma-separated list; ``all`` stands for every rule.
+    """Names of rules from a comma-separated list; ``all`` stands for every rule but npae.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def rule_names(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     return (
-        tuple(name.value for name in AggregationName)
+        tuple(name.value for name in AggregationName if name is not AggregationName.NPAE)
         if text == "all"
         else tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     )
@@ -58,7 +58,7 @@ def evaluate(
             metavar="A,B,...|all",
             callback=known_rules,
             show_default="the model's",
-            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all.",
+            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all (but npae, whose work grows with the square of the rows).",
         ),
     ] = None,
     target: Annotated[

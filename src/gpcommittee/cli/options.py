@@ -30,6 +30,7 @@ class AggregationName(StrEnum):
     BCM = "bcm"
     GPOE = "gpoe"
     POE = "poe"
+    NPAE = "npae"
     COMMUNICATION = "communication"
 
 
