@@ -16,15 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
 from gpcommittee._input import checked_inputs, checked_training_data
-from gpcommittee.aggregation import Rule, make_rule
+from gpcommittee.aggregation import NPAE, Rule, make_rule
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import make_engine
-from gpcommittee.errors import BoundWarning, ConvergenceWarning, JitterWarning
+from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError, JitterWarning
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.partition import partition_from_labels, partition_rows, resolve_sizes
 from gpcommittee.persistence.model import StoredModel, read_model, write_model
-from gpcommittee.prediction import FactorStore, factor_budget, predict_rules
+from gpcommittee.prediction import FactorStore, Request, factor_budget, npae_covariance, predict_rules
 from gpcommittee.progress import reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
 from gpcommittee.training import FitOptions, Trained, bound_messages, fit_committee, stopping_advice
@@ -237,6 +237,43 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Means and variances, one per rule.
         """
         return self._predict(X, aggregations, mean_only=False)
+
+    def predict_covariance(
+        self, X: ArrayLike, aggregation: str | Rule = "npae", include_noise: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Predict the mean and the covariance between a block of new points.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_points, n_features)
+            All in one block: memory and work grow with its size.
+        aggregation : "npae" or NPAE, default="npae"
+            The only rule for which the covariance is defined.
+        include_noise : bool, default=True
+            Add the noise variance to the diagonal: covariance of new observations.
+
+        Returns
+        -------
+        mean : ndarray, shape (n_points,)
+        covariance : ndarray, shape (n_points, n_points)
+
+        Raises
+        ------
+        InvalidParameterError
+            If the rule is not NPAE.
+        MemoryBudgetError
+            If the block does not fit the memory budget.
+        """
+        check_is_fitted(self)
+        rule = make_rule(aggregation)
+        if not isinstance(rule, NPAE):
+            raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {rule!r}.")
+        request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
+        self._store.budget = self._factor_budget()
+        mean, covariance = npae_covariance(rule, request, self._store, make_engine(self.n_jobs))
+        if include_noise:
+            covariance[np.diag_indices_from(covariance)] += self.noise_variance_ * self.scaling_.y_scale**2
+        return mean, covariance
 
     def save(self, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to one file, whole or not at all.

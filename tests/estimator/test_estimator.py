@@ -300,3 +300,15 @@ def test_paper_committee_is_the_papers_configuration() -> None:
         assert model.fit(X, Y).partition_.n_experts == 4
     with pytest.raises(InvalidParameterError, match="Unknown aggregation"):
         paper_committee(4, "svi")
+
+
+def test_covariance_between_points_is_npaes_alone() -> None:
+    model = regressor().fit(X, Y)
+    mean, noisy = model.predict_covariance(X[:25])
+    expected_mean, std = both(model, aggregation="npae")
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-8)
+    np.testing.assert_allclose(np.sqrt(noisy.diagonal()), std, rtol=1e-8)
+    latent = model.predict_covariance(X[:25], include_noise=False)[1]
+    np.testing.assert_allclose(noisy - latent, np.eye(25) * model.noise_variance_ * Y.var(ddof=1), atol=1e-12)
+    with pytest.raises(InvalidParameterError, match="defined for NPAE alone"):
+        model.predict_covariance(X[:5], aggregation="grbcm")

@@ -58,7 +58,7 @@ def evaluate(
             metavar="A,B,...|all",
             callback=known_rules,
             show_default="the model's",
-            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all (but npae, whose work grows with the square of the rows).",
+            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all (but npae, which is slow).",
         ),
     ] = None,
     target: Annotated[
