@@ -27,7 +27,7 @@ from gpcommittee.persistence.model import StoredModel, read_model, write_model
 from gpcommittee.prediction import FactorStore, Request, factor_budget, npae_covariance, predict_rules
 from gpcommittee.progress import reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
-from gpcommittee.training import FitOptions, Trained, bound_messages, fit_committee, stopping_advice
+from gpcommittee.training import FitOptions, Trained, arrange, bound_messages, fit_committee, stopping_advice
 
 
 class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,7 +48,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional
-        Rows per expert, instead of ``n_experts``. Default: 512.
+        Rows per expert, instead of ``n_experts``. Default: 500.
     communication_size : int, optional
         Rows in the communication set. Default: as many as in an expert.
     partition : {"tree", "kmeans", "random"} or array of int, shape (n_rows,), default="tree"
@@ -172,14 +172,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         make_rule(self.aggregation)
         options = self._fit_options()
         engine, reporter = make_engine(self.n_jobs), reporter_for(settings.count("verbose", self.verbose, 0))
-        inputs, target = checked_training_data(self, X, y)
-        kernel = self._kernel_function(inputs.shape[1])
-        scaling = standardisation(inputs, target)
-        standardised = standardise_inputs(inputs, scaling)
-        partition = self._partition(standardised)
-        committee, trained = fit_committee(
-            kernel, standardised, standardise_target(target, scaling), partition, options, engine, reporter
-        )
+        initial, partition, scaling = self._arranged(X, y)
+        committee, trained = fit_committee(initial, options, engine, reporter)
         self._set_fitted(committee, partition, scaling, None if trained is None else trained.record)
         if trained is not None:
             self._warn(trained)
@@ -367,7 +361,6 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings.choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         settings.optional_positive("memory_budget", self.memory_budget)
         return FitOptions(
-            noise_variance=settings.positive("noise_variance", self.noise_variance),
             optimise=self.optimizer is not None,
             max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
             checkpoint=self.checkpoint,
@@ -379,6 +372,17 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _kernel_function(self, n_features: int) -> KernelFunction:
         kernel = settings.kernel(self.kernel, n_features)
         return KernelFunction(kernel, settings.dtype(self.dtype), settings.device(self.device))
+
+    def _arranged(self, X: ArrayLike, y: ArrayLike) -> tuple[Committee, Partition, Standardisation]:
+        """The committee before training; copies made on the way there end here."""
+        inputs, target = checked_training_data(self, X, y)
+        kernel = self._kernel_function(inputs.shape[1])
+        noise_variance = settings.positive("noise_variance", self.noise_variance)
+        scaling = standardisation(inputs, target)
+        standardised = standardise_inputs(inputs, scaling)
+        partition = self._partition(standardised)
+        committee = arrange(kernel, standardised, standardise_target(target, scaling), partition, noise_variance)
+        return committee, partition, scaling
 
     def _partition(self, standardised: FloatArray) -> Partition:
         if not isinstance(self.partition, str):

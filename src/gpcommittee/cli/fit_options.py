@@ -45,7 +45,7 @@ ExpertSize = Annotated[
         min=1,
         metavar="N",
         rich_help_panel=COMMITTEE,
-        show_default="512",
+        show_default="500",
         help="Rows per expert, instead of --n-experts.",
     ),
 ]

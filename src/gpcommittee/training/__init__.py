@@ -1,7 +1,7 @@
 """Learning the shared hyperparameters by the factorised marginal likelihood."""
 
 from gpcommittee.training.advice import bound_messages, stopping_advice
-from gpcommittee.training.fit import FitOptions, fit_committee
+from gpcommittee.training.fit import FitOptions, arrange, fit_committee
 from gpcommittee.training.objective import FactorisedObjective
 from gpcommittee.training.optimise import Trained, train
 from gpcommittee.training.space import SearchSpace
@@ -11,6 +11,7 @@ __all__ = [
     "FitOptions",
     "SearchSpace",
     "Trained",
+    "arrange",
     "bound_messages",
     "fit_committee",
     "stopping_advice",

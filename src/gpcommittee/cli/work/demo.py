@@ -19,7 +19,7 @@ from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.persistence import check_writable
 from gpcommittee.plots import WorldMaps, draw_world, require_matplotlib
 
-EXPERT_SIZE = 256
+EXPERT_SIZE = 250
 """Half the usual size: the demo takes half the time, and the scores hardly change."""
 
 PICTURE, MODEL = "geoid.png", "geoid.gpc"
