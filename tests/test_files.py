@@ -106,3 +106,11 @@ def test_long_file_names_are_fine(tmp_path: Path) -> None:
     with replacing(target) as temporary:
         temporary.write_bytes(b"new")
     assert target.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX here")
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    problem = files.why_not_writable(tmp_path / "pipe")
+    assert problem is not None
+    assert "not a file" in problem

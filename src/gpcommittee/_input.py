@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -24,11 +24,11 @@ def checked_training_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) 
     InvalidInputError, InvalidTypeError
         If they are not.
     """
-    _check_target(y)
     with _own_errors():
-        inputs, target = validate_data(estimator, X, y, y_numeric=True, **_OPTIONS)
-    check_finite(inputs, _names(estimator), "X")
-    return inputs, check_finite(target, what="y").astype(np.float64, copy=False)
+        _refuse_masked(X=X, y=y)
+        _check_target(y)
+        inputs, target = validate_data(estimator, X, y, **_OPTIONS)
+        return _in_double(inputs, _names(estimator), "X"), _in_double(target, None, "y")
 
 
 def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> FloatArray:
@@ -40,13 +40,39 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> FloatArray:
         If they are not.
     """
     with _own_errors():
-        inputs: FloatArray = validate_data(estimator, X, reset=False, ensure_min_samples=0, **_OPTIONS)
-    check_finite(inputs, _names(estimator), "X")
-    return inputs
+        _refuse_masked(X=X)
+        inputs = validate_data(estimator, X, reset=False, ensure_min_samples=0, **_OPTIONS)
+        return _in_double(inputs, _names(estimator), "X")
 
 
-_OPTIONS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-"""One memory layout, so that the same numbers in a frame and in an array give the same bits."""
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """A fit that fails leaves the estimator as it was, fitted or not."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+_OPTIONS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
+"""Types as they are: what is no number is refused here, where scikit-learn would convert dates and text."""
+
+
+def _in_double(values: NDArray[Any], names: Sequence[str] | None, what: str) -> FloatArray:
+    """Finite numbers in one memory layout, so that the same numbers in a frame and in an array give the same bits."""
+    return np.ascontiguousarray(check_finite(values, names, what), dtype=np.float64)
+
+
+def _refuse_masked(**named: object) -> None:
+    for name, values in named.items():
+        if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+            raise InvalidInputError(
+                f"Input {name} is a masked array with {np.ma.getmaskarray(values).sum()} values masked; missing values "
+                "are not supported. Remove or fill these rows."
+            )
 
 
 def _check_target(y: ArrayLike) -> None:
@@ -69,5 +95,5 @@ def _own_errors() -> Iterator[None]:
         raise
     except TypeError as error:
         raise InvalidTypeError(str(error)) from error
-    except ValueError as error:
+    except (OverflowError, RuntimeError, ValueError) as error:
         raise InvalidInputError(str(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 
 import numpy as np
 import torch
@@ -17,12 +18,6 @@ DTYPES = {"float64": torch.float64, "float32": torch.float32}
 DEFAULT_KERNEL = "squared_exponential"
 
 
-def choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Refuse a value outside the allowed ones."""
-    if value not in allowed:
-        raise InvalidParameterError(f"{name} must be one of {allowed}, got {value!r}.")
-
-
 def count(name: str, value: object, least: int) -> int:
     """An integer of at least ``least``."""
     if isinstance(value, bool | np.bool_) and least == 0:
@@ -34,9 +29,20 @@ def count(name: str, value: object, least: int) -> int:
 
 def positive(name: str, value: object) -> float:
     """A finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
+    number = _as_float(value)
+    if not 0 < number < math.inf:
         raise InvalidParameterError(f"{name} must be a finite number above 0, got {value!r}.")
-    return float(value)
+    return number
+
+
+def _as_float(value: object) -> float:
+    """A real number as a float, NaN for anything else and infinity beyond the range of floats."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def optional_positive(name: str, value: object) -> float | None:
@@ -65,7 +71,7 @@ def device(value: object) -> torch.device:
         return torch.device("cpu")
     try:
         chosen = torch.device(value)  # type: ignore[call-overload]
-        torch.empty(0, device=chosen)
+        torch.ones(1, device=chosen).item()
     except (RuntimeError, TypeError, AssertionError) as error:
         raise InvalidParameterError(
             f"device {value!r} cannot be used here: {str(error).splitlines()[0]} Choose device='cpu'."
@@ -86,18 +92,37 @@ def kernel(value: object, n_features: int) -> Kernel:
 
 
 def _try_kernel(kernel: Kernel, n_features: int) -> None:
-    function = KernelFunction(kernel)
-    points = torch.linspace(-1.0, 1.0, 2 * n_features, dtype=torch.float64).reshape(2, n_features)
+    points = torch.linspace(-1.0, 1.0, 5 * n_features, dtype=torch.float64).reshape(5, n_features)
     try:
+        first, second = KernelFunction(kernel), KernelFunction(kernel)
+        start, moved = first.tensor(first.start), first.tensor(first.start + 0.1)
         with torch.no_grad():
-            covariance = function.covariance(function.tensor(function.start), points, points)
+            first.covariance(start, points[:2], points[2:])
+            covariance = first.covariance(moved, points[:2], points[2:])
+            again = second.covariance(moved, points[:2], points[2:])
     except Exception as error:
         raise InvalidParameterError(f"The kernel fails on inputs with {n_features} columns: {error}") from error
-    if covariance.shape != (2, 2) or not bool(torch.isfinite(covariance).all()):
+    if covariance.shape != (2, 3):
         raise InvalidParameterError(
-            f"The kernel must give a finite covariance of shape (2, 2) for two rows of {n_features} columns, "
+            f"The kernel must give a covariance of shape (2, 3) for two and three rows of {n_features} columns, "
             f"got shape {tuple(covariance.shape)}; batches of kernels are not supported."
         )
+    if not bool(torch.isfinite(covariance).all()):
+        raise InvalidParameterError(f"The kernel gives NaN or infinity on ordinary inputs with {n_features} columns.")
+    if not torch.equal(covariance, again):
+        raise InvalidParameterError(
+            "The kernel's values depend on earlier evaluations or on random numbers of its own, as when it "
+            "interpolates on a grid or draws features; a committee needs a function of the kernel's parameters."
+        )
+
+
+def checkpoint(value: object) -> str | None:
+    """The path of a checkpoint, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
+        raise InvalidParameterError(f"checkpoint must be None or a path, got {value!r}.")
+    return os.fspath(value)
 
 
 def unset_with_labels(n_experts: object, expert_size: object, communication_size: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,17 +16,25 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
-from gpcommittee._input import checked_inputs, checked_training_data
+from gpcommittee._input import checked_inputs, checked_training_data, unchanged_on_failure
 from gpcommittee.aggregation import NPAE, Rule, make_rule
+from gpcommittee.choices import check_choice
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
-from gpcommittee.engines import make_engine
-from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError, JitterWarning
+from gpcommittee.engines import make_engine, plain_torch
+from gpcommittee.errors import (
+    BoundWarning,
+    ConvergenceWarning,
+    GPCommitteeWarning,
+    InvalidParameterError,
+    JitterWarning,
+    ModelFileError,
+)
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.partition import partition_from_labels, partition_rows, resolve_sizes
-from gpcommittee.persistence.model import StoredModel, read_model, write_model
+from gpcommittee.persistence import StoredModel, prior_names, read_model, write_model
 from gpcommittee.prediction import FactorStore, Request, factor_budget, npae_covariance, predict_rules
-from gpcommittee.progress import reporter_for
+from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
 from gpcommittee.training import FitOptions, Trained, arrange, bound_messages, fit_committee, stopping_advice
 
@@ -171,10 +180,11 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         make_rule(self.aggregation)
         options = self._fit_options()
-        engine, reporter = make_engine(self.n_jobs), reporter_for(settings.count("verbose", self.verbose, 0))
-        initial, partition, scaling = self._arranged(X, y)
-        committee, trained = fit_committee(initial, options, engine, reporter)
-        self._set_fitted(committee, partition, scaling, None if trained is None else trained.record)
+        engine, reporter = make_engine(self.n_jobs), self._reporter()
+        with unchanged_on_failure(self), plain_torch():
+            initial, partition, scaling = self._arranged(X, y)
+            committee, trained = fit_committee(initial, options, engine, reporter)
+            self._set_fitted(committee, partition, scaling, None if trained is None else trained.record)
         if trained is not None:
             self._warn(trained)
         return self
@@ -264,7 +274,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {rule!r}.")
         request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
         self._store.budget = self._factor_budget()
-        mean, covariance = npae_covariance(rule, request, self._store, make_engine(self.n_jobs))
+        with plain_torch():
+            mean, covariance = npae_covariance(rule, request, self._store, make_engine(self.n_jobs))
         if include_noise:
             covariance[np.diag_indices_from(covariance)] += self.noise_variance_ * self.scaling_.y_scale**2
         return mean, covariance
@@ -286,6 +297,13 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             If a setting cannot be stored.
         """
         check_is_fitted(self)
+        if isinstance(self.kernel, Kernel) and (priors := prior_names(self.kernel)):
+            warnings.warn(
+                f"The kernel's priors ({', '.join(priors)}) are not stored: the loaded model predicts the same, but "
+                "fitting it again is fitting without them.",
+                GPCommitteeWarning,
+                stacklevel=2,
+            )
         names = getattr(self, "feature_names_in_", None)
         model = StoredModel(
             settings=self.get_params(deep=False),
@@ -320,7 +338,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             If the file is corrupted, of an unknown version, or not a model file.
         """
         stored = read_model(path, kernel)
-        model = cls(**stored.settings)
+        model = cls(**_known_settings(cls, stored.settings, path))
         if device is not None:
             model.device = device
         committee = stored.committee.on(settings.device(model.device))
@@ -335,19 +353,15 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _predict(self, X: ArrayLike, aggregations: Sequence[str | Rule], mean_only: bool) -> list[Prediction]:
         check_is_fitted(self)
+        if isinstance(aggregations, str):
+            raise InvalidParameterError(f"aggregations must be a sequence, such as [{aggregations!r}].")
         rules = [make_rule(aggregation) for aggregation in aggregations]
         inputs = checked_inputs(self, X)
         store = self._store
         store.budget = self._factor_budget()
-        predictions = predict_rules(
-            store,
-            self.scaling_,
-            inputs,
-            rules,
-            make_engine(self.n_jobs),
-            reporter_for(self.verbose),
-            mean_only=mean_only,
-        )
+        engine, reporter = make_engine(self.n_jobs), self._reporter()
+        with plain_torch():
+            predictions = predict_rules(store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only)
         if store.largest_jitter > 0:
             warnings.warn(
                 f"An expert's covariance needed jitter of {store.largest_jitter:.1e} of its mean diagonal; "
@@ -358,13 +372,16 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return predictions
 
     def _fit_options(self) -> FitOptions:
-        settings.choice("optimizer", self.optimizer, ("l-bfgs-b", None))
+        check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         settings.optional_positive("memory_budget", self.memory_budget)
         return FitOptions(
             optimise=self.optimizer is not None,
             max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
-            checkpoint=self.checkpoint,
+            checkpoint=settings.checkpoint(self.checkpoint),
         )
+
+    def _reporter(self) -> Reporter:
+        return reporter_for(settings.count("verbose", self.verbose, 0))
 
     def _factor_budget(self) -> float:
         return factor_budget(settings.optional_positive("memory_budget", self.memory_budget))
@@ -418,3 +435,12 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _known_settings(
+    estimator: type[CommitteeRegressor], settings: Mapping[str, Any], path: str | os.PathLike[str]
+) -> Mapping[str, Any]:
+    known = set(inspect.signature(estimator).parameters)
+    if unknown := sorted(set(settings) - known):
+        raise ModelFileError(f"The model file '{path}' has settings that this version does not know: {unknown}.")
+    return settings

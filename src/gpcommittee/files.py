@@ -16,6 +16,8 @@ def why_not_writable(path: str | os.PathLike[str]) -> str | None:
         return f"there is no folder '{folder}'. Create it first."
     if Path(path).is_dir():
         return "it is a folder. Add a file name."
+    if Path(path).exists() and not Path(path).is_file():
+        return "it is a device or a pipe, not a file. Choose another name."
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"no permission to create files in '{folder}'. Choose another folder or change its permissions."
     return None

@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import (
+    ConstantKernel,
+    GridInterpolationKernel,
+    InducingPointKernel,
+    LinearKernel,
+    MaternKernel,
+    RBFKernel,
+    RFFKernel,
+    ScaleKernel,
+)
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.priors import GammaPrior
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -116,6 +127,47 @@ def test_any_kernel(kernel: Any) -> None:
     assert model.training_.path[0] > model.training_.objective
 
 
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_kernel_that_returns_a_shared_matrix_is_not_overwritten(rule: str) -> None:
+    model = regressor(kernel=ConstantKernel(), optimizer=None).fit(X, Y)
+    np.testing.assert_allclose(both(model, aggregation=rule)[0], Y.mean(), atol=0.4)
+
+
+@pytest.mark.parametrize("first", ["matern12", MaternKernel(nu=0.5)])
+def test_a_checkpoint_of_another_kernel_is_refused(first: Any, tmp_path: Path) -> None:
+    regressor(kernel=first, checkpoint=tmp_path / "fit.jsonl").fit(X, Y)
+    second = "matern52" if isinstance(first, str) else MaternKernel(nu=2.5)
+    with pytest.raises(CheckpointError, match="another fit"):
+        regressor(kernel=second, checkpoint=tmp_path / "fit.jsonl").fit(X, Y)
+
+
+def test_saving_says_that_priors_are_not_stored(tmp_path: Path) -> None:
+    model = regressor(kernel=RBFKernel(lengthscale_prior=GammaPrior(2.0, 3.0))).fit(X, Y)
+    with pytest.warns(GPCommitteeWarning, match=r"priors \(lengthscale_prior\) are not stored"):
+        model.save(tmp_path / "m.gpc")
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [torch.inference_mode, torch.no_grad, lambda: torch.autocast("cpu", torch.bfloat16), lambda: torch.device("meta")],
+    ids=["inference", "no_grad", "autocast", "default device"],
+)
+def test_the_callers_pytorch_modes_change_nothing(mode: Any) -> None:
+    expected = both(regressor().fit(X, Y))
+    with mode():
+        np.testing.assert_array_equal(both(regressor().fit(X, Y)), expected)
+
+
+def test_numbers_do_not_depend_on_the_callers_threads() -> None:
+    first, second = regressor().fit(X, Y), regressor().fit(X, Y)
+    expected = both(first)
+    torch.set_num_threads(2)
+    try:
+        np.testing.assert_array_equal(both(second), expected)
+    finally:
+        torch.set_num_threads(1)
+
+
 def test_the_kernel_given_is_not_changed() -> None:
     kernel = ScaleKernel(RBFKernel())
     before = {name: value.clone() for name, value in kernel.named_parameters()}
@@ -149,6 +201,15 @@ def test_the_kernel_given_is_not_changed() -> None:
         ({"dtype": "float16"}, "dtype must be one of"),
         ({"memory_budget": -1}, "memory_budget"),
         ({"verbose": -1}, "verbose"),
+        ({"optimizer": np.zeros(2)}, "optimizer"),
+        ({"noise_variance": 10**400}, "noise_variance"),
+        ({"device": "meta"}, "device 'meta' cannot be used here"),
+        ({"checkpoint": 3}, "checkpoint must be None or a path, got 3"),
+        ({"checkpoint": ""}, "checkpoint"),
+        ({"checkpoint": b"fit"}, "checkpoint"),
+        ({"kernel": RFFKernel(num_samples=10)}, "random numbers of its own"),
+        ({"kernel": GridInterpolationKernel(RBFKernel(), grid_size=16, num_dims=2)}, "kernel"),
+        ({"kernel": InducingPointKernel(RBFKernel(), torch.zeros(3, 2), GaussianLikelihood())}, "kernel"),
     ],
 )
 def test_settings_that_are_not_allowed(settings: dict[str, Any], message: str) -> None:
@@ -156,6 +217,11 @@ def test_settings_that_are_not_allowed(settings: dict[str, Any], message: str) -
         settings = {**settings, "expert_size": None}
     with pytest.raises(InvalidParameterError, match=message):
         regressor(**settings).fit(X, Y)
+
+
+def test_one_name_is_no_sequence_of_rules() -> None:
+    with pytest.raises(InvalidParameterError, match=r"aggregations must be a sequence, such as \['grbcm'\]"):
+        regressor().fit(X, Y).predict_rules(X, "grbcm")
 
 
 def test_not_fitted() -> None:

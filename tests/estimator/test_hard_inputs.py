@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from gpytorch.kernels import LinearKernel
 
 from gpcommittee import CommitteeRegressor, GPCommitteeError, GPCommitteeWarning
 from gpcommittee.aggregation import RULES
@@ -250,6 +251,80 @@ def test_a_parameter_on_its_bound_is_named() -> None:
 def test_an_unfinished_fit_says_so() -> None:
     with pytest.warns(ConvergenceWarning, match=r"limit of 2 evaluations.*max_evaluations"):
         regressor(max_evaluations=2).fit(*data())
+
+
+@pytest.mark.parametrize("rule", ["grbcm", "communication"])
+@pytest.mark.parametrize("n_experts", [1, 3])
+@pytest.mark.parametrize("far", [1e7, 1e20, 1e160])
+def test_a_row_is_predicted_alike_in_any_company(far: float, n_experts: int, rule: str) -> None:
+    X, y = data()
+    model = quiet_fit(regressor(expert_size=None, n_experts=n_experts), X, y)
+    alone = model.predict(X[:1], aggregation=rule)
+    together = model.predict(np.vstack([X[:1], [[far, 0.0]]]), aggregation=rule)
+    np.testing.assert_allclose(together[0], alone[0], rtol=1e-10)
+    assert np.isfinite(together).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("far", [1e30, 1e45, 1e150])
+def test_points_at_any_distance_get_the_prior(far: float, dtype: str) -> None:
+    X, y = data()
+    model = quiet_fit(regressor(dtype=dtype, optimizer=None), X, y)
+    for rule in ("bcm", "rbcm", "grbcm"):
+        assert predict(model, [[far, -far]], aggregation=rule)[0] == pytest.approx([y.mean()], rel=1e-5)
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_kernel_without_variance_at_a_point_is_certain_there(rule: str) -> None:
+    X = np.linspace(-1, 1, 41)[:, None]
+    model = quiet_fit(regressor(kernel=LinearKernel(), optimizer=None, expert_size=11), X, 2 * X[:, 0])
+    mean, std = predict(model, [[0.0]], aggregation=rule, include_noise=False)
+    assert mean == pytest.approx([0.0], abs=1e-7)
+    assert std == pytest.approx([0.0], abs=1e-6)
+
+
+def test_masked_values_are_refused() -> None:
+    X, y = data()
+    masked = np.ma.masked_greater(X, 0.5)
+    with pytest.raises(InvalidInputError, match=r"X is a masked array with \d+ values masked"):
+        regressor().fit(masked, y)
+    with pytest.raises(InvalidInputError, match="y is a masked array"):
+        regressor().fit(X, np.ma.masked_greater(y, 0.5))
+    with pytest.raises(InvalidInputError, match="X is a masked array"):
+        quiet_fit(regressor(), X, y).predict(masked)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.arange("2020-01-01", "2020-03-31", dtype="M8[D]")[:, None],
+        np.array([["1.5", "2"]] * 90),
+        np.array([["1.5", 2]] * 90, dtype=object),
+        pd.DataFrame({"when": pd.date_range("2020-01-01", periods=90)}),
+        pd.DataFrame({"text": ["1.5"] * 90}),
+        [[10**400, 1]] * 90,
+    ],
+    ids=["dates", "text", "objects", "frame of dates", "frame of text", "huge integer"],
+)
+def test_dates_text_and_numbers_too_large_are_refused(X: Any) -> None:
+    with pytest.raises(GPCommitteeError):
+        regressor().fit(X, data()[1])
+
+
+@pytest.mark.parametrize("y", [[[1.0], [1.0, 2.0]] * 45, [10**400] * 90, ["1.5"] * 90])
+def test_targets_that_numpy_cannot_take_are_refused(y: Any) -> None:
+    with pytest.raises(GPCommitteeError):
+        regressor().fit(data()[0], y)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was() -> None:
+    X, y = data()
+    model = quiet_fit(regressor(), X, y)
+    before = predict(model, X[:5])[0]
+    with pytest.raises(GPCommitteeError):
+        model.set_params(n_experts=2).fit(np.hstack([X, X]), y)
+    np.testing.assert_array_equal(predict(model, X[:5])[0], before)
+    assert model.n_features_in_ == 2
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))

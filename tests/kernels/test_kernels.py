@@ -3,13 +3,23 @@ from __future__ import annotations
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from typing import Any
 
 import gpytorch
 import numpy as np
 import pytest
 import torch
 from gpytorch.constraints import GreaterThan, Interval, LessThan
-from gpytorch.kernels import Kernel, LinearKernel, MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import (
+    Kernel,
+    LinearKernel,
+    MaternKernel,
+    PeriodicKernel,
+    PiecewisePolynomialKernel,
+    PolynomialKernel,
+    RBFKernel,
+    ScaleKernel,
+)
 from gpytorch.priors import GammaPrior, NormalPrior
 from scipy.spatial.distance import cdist
 
@@ -96,6 +106,7 @@ def test_frozen_parameters_are_left_out() -> None:
     [
         (GreaterThan(0.5), 0.5 + 1e-5, 0.5 + 1e5),
         (Interval(1.0, 3.0), 1.0 + 2e-6, 3.0 - 2e-6),
+        (Interval(1e-5, 1e6), 2e-5, 1e6),
         (LessThan(-1.0), -1.0 - 1e5, -1.0 - 1e-5),
     ],
 )
@@ -104,7 +115,7 @@ def test_search_bounds_respect_the_constraint(constraint: Interval, low: float, 
     kernel.register_constraint("raw_lengthscale", constraint)
     kernel = kernel.double()
     parameter = KernelFunction(kernel).parameters[0]
-    bounds = torch.tensor([parameter.lower, parameter.upper], dtype=torch.float64)
+    bounds = torch.from_numpy(np.concatenate([parameter.lower, parameter.upper]))
     natural = sorted(constraint.double().transform(bounds).tolist())
     np.testing.assert_allclose(natural, [low, high], rtol=1e-5)
 
@@ -142,6 +153,58 @@ def test_pickles_with_the_same_numbers() -> None:
     theta = function.tensor(function.start)
     copy = pickle.loads(pickle.dumps(function))
     assert torch.equal(copy.covariance(theta, X1, X2), function.covariance(theta, X1, X2))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        ScaleKernel(RBFKernel(), active_dims=(0,)),
+        ScaleKernel(RBFKernel(active_dims=(1,))),
+        ScaleKernel(ScaleKernel(RBFKernel(active_dims=(1,)))) + RBFKernel(active_dims=(0, 2)),
+    ],
+)
+def test_active_dims_select_as_gpytorch_does(kernel: Kernel) -> None:
+    function = KernelFunction(kernel)
+    expected = deepcopy(kernel).double()(X1, X2).to_dense()
+    torch.testing.assert_close(function.covariance(function.tensor(function.start), X1, X2), expected)
+
+
+def test_bounds_are_those_of_each_element() -> None:
+    kernel = RBFKernel(ard_num_dims=3)
+    constraint = Interval(torch.tensor([0.1, 0.2, 1e-5]), torch.tensor([5.0, 50.0, 1e6]))
+    kernel.register_constraint("raw_lengthscale", constraint)
+    [parameter] = KernelFunction(kernel).parameters
+    lower, upper = (constraint.double().transform(torch.from_numpy(raw)) for raw in (parameter.lower, parameter.upper))
+    np.testing.assert_allclose(lower, [0.1, 0.2, 2e-5], rtol=1e-3)
+    np.testing.assert_allclose(upper, [5.0, 50.0, 1e6], rtol=1e-3)
+
+
+def with_prior(prior: Any) -> Kernel:
+    return RBFKernel(lengthscale_prior=prior)
+
+
+def frozen_at(value: float) -> Kernel:
+    kernel = RBFKernel().initialize(lengthscale=value)
+    kernel.raw_lengthscale.requires_grad_(False)
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (MaternKernel(nu=0.5), MaternKernel(nu=2.5)),
+        (RBFKernel(active_dims=(0,)), RBFKernel(active_dims=(1,))),
+        (PolynomialKernel(power=2), PolynomialKernel(power=3)),
+        (PiecewisePolynomialKernel(q=1), PiecewisePolynomialKernel(q=2)),
+        (with_prior(GammaPrior(2.0, 1.0)), with_prior(GammaPrior(50.0, 1.0))),
+        (frozen_at(1.0), frozen_at(2.0)),
+        (frozen_at(1.0), RBFKernel().initialize(lengthscale=1.0)),
+        (RBFKernel() + LinearKernel(), RBFKernel() * LinearKernel()),
+    ],
+)
+def test_different_kernels_have_different_identities(first: Kernel, second: Kernel) -> None:
+    assert KernelFunction(first).identity != KernelFunction(second).identity
+    assert KernelFunction(first).identity == KernelFunction(deepcopy(first)).identity
 
 
 @pytest.mark.parametrize("n", [4, 300])

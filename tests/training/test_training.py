@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gpytorch.kernels import RBFKernel, ScaleKernel
-from gpytorch.priors import NormalPrior
+from gpytorch.priors import NormalPrior, UniformPrior
 
 from committees import committee_of, random_blocks, theta_of
 from gpcommittee.engines import SerialEngine, ThreadEngine
@@ -184,6 +184,42 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content: str, tmp_path
     with pytest.raises(CheckpointError, match="not a checkpoint"):
         EvaluationLog(path, "f")
     assert path.read_text() == content
+
+
+@pytest.mark.parametrize("line", ['{"theta": [1.0]}', '{"theta": 1, "value": "x", "gradient": []}', "[]"])
+def test_a_damaged_line_is_refused(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "fit.jsonl"
+    EvaluationLog(path, "f")
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(CheckpointError, match="damaged"):
+        EvaluationLog(path, "f")
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 20])
+def test_a_fit_killed_at_its_first_line_starts_afresh(n_bytes: int, tmp_path: Path) -> None:
+    path = tmp_path / "fit.jsonl"
+    EvaluationLog(path, "f")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:n_bytes])
+    EvaluationLog(path, "f")
+    assert path.read_bytes() == whole
+
+
+def test_a_folder_is_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="Cannot read"):
+        EvaluationLog(tmp_path, "f")
+
+
+def test_points_outside_a_priors_support_are_rejected_steps() -> None:
+    kernel = ScaleKernel(RBFKernel(lengthscale_prior=UniformPrior(0.5, 0.8)))
+    kernel.initialize(**{"base_kernel.lengthscale": 0.6})
+    function = KernelFunction(kernel)
+    bounded = FactorisedObjective(function, objective().blocks, SerialEngine())
+    start = np.append(function.start, np.log(0.1))
+    trained = train(bounded, 75, SearchSpace.of(function), start, 60, SilentReporter())
+    found = function.natural_values(trained.hyperparameters.kernel)["base_kernel.lengthscale"]
+    assert 0.5 <= found <= 0.8
+    assert trained.record.rejected > 0
 
 
 def test_a_checkpoint_in_a_missing_folder_is_refused(tmp_path: Path) -> None:

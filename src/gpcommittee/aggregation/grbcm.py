@@ -15,7 +15,8 @@ from torch import Tensor
 
 from gpcommittee.aggregation.accumulator import Accumulator
 from gpcommittee.aggregation.entropy import entropy_gain
-from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, check_choice, communication_moments
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, communication_moments
+from gpcommittee.choices import check_choice
 
 Lead = Literal["first", "best"] | None
 
@@ -45,7 +46,7 @@ class GRBCM(AdditiveRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "lead", ("first", "best", None))
+        check_choice("GRBCM: lead", self.lead, ("first", "best", None))
 
     def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
         if self.lead == "first" and expert == 1:

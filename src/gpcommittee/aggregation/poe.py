@@ -14,7 +14,8 @@ from torch import Tensor
 
 from gpcommittee.aggregation.accumulator import Accumulator
 from gpcommittee.aggregation.entropy import entropy_gain
-from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, check_choice
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference
+from gpcommittee.choices import check_choice
 
 Weights = Literal["uniform", "entropy"]
 
@@ -67,7 +68,7 @@ class GPoE(AdditiveRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "weights", get_args(Weights))
+        check_choice("GPoE: weights", self.weights, get_args(Weights))
 
     def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
         if self.weights == "uniform":

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, get_args
 from torch import Tensor
 
 from gpcommittee.aggregation.accumulator import Accumulator, Term, merge, single
-from gpcommittee.errors import InvalidParameterError
+from gpcommittee.choices import check_choice
 from gpcommittee.records import Moments
 
 Level = Literal["observation", "latent"]
@@ -79,7 +79,7 @@ class AdditiveRule(Rule, ABC):
     level: Level = "latent"
 
     def __post_init__(self) -> None:
-        check_choice(self, "level", get_args(Level))
+        check_choice(f"{type(self).__name__}: level", self.level, get_args(Level))
 
     @abstractmethod
     def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
@@ -196,10 +196,3 @@ def communication_moments(context: Context) -> Moments:
     if context.communication is None:
         raise ValueError("This rule needs the communication expert's moments in its context.")
     return context.communication
-
-
-def check_choice(rule: Rule, name: str, allowed: tuple[object, ...]) -> None:
-    """Refuse a setting outside the allowed ones."""
-    value = getattr(rule, name)
-    if value not in allowed:
-        raise InvalidParameterError(f"{type(rule).__name__}: {name} must be one of {allowed}, got {value!r}.")

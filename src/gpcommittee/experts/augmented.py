@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from gpcommittee.experts.base import BaseFactor, Projection, floor_variance
@@ -92,7 +93,8 @@ def augmented_moments(
     -------
     Moments
     """
-    residual = committee.covariance(factor.X, x).addmm_(factor.coupling.mT, communication.whitened, alpha=-1.0)
+    covariance = committee.covariance(factor.X, x)
+    residual = torch.addmm(covariance, factor.coupling.mT, communication.whitened, alpha=-1.0)
     whitened = solve_lower(factor.lower, residual)
     variance = communication.moments.var_latent - column_sums_of_squares(whitened)
     mean = communication.moments.mean + whitened.mT @ factor.weights

@@ -130,7 +130,7 @@ def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
     Tensor, shape (n_points,)
         In standardised units.
     """
-    return committee.covariance(x, factor.X) @ solve_lower_transposed(factor.lower, factor.weights)
+    return committee.covariance(factor.X, x).mT @ solve_lower_transposed(factor.lower, factor.weights)
 
 
 def floor_variance(variance: Tensor, prior_variance: Tensor) -> Tensor:

@@ -102,9 +102,12 @@ class Committee:
         Returns
         -------
         Tensor, shape (n,)
+            At least the rounding error of the target's variance, so that precisions are finite where a kernel has no
+            variance, as a linear one at the origin.
         """
         with torch.no_grad():
-            return self.kernel.variance(self._theta, x)
+            variance = self.kernel.variance(self._theta, x)
+            return variance.clamp_min(torch.finfo(variance.dtype).eps)
 
     @property
     def _theta(self) -> Tensor:

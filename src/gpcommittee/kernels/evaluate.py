@@ -25,7 +25,7 @@ def dense(kernel: Kernel, x1: Tensor, x2: Tensor, diag: bool = False) -> Tensor:
 
 
 def _dense(kernel: Kernel, x1: Tensor, x2: Tensor, diag: bool) -> Tensor:
-    if type(kernel) is ScaleKernel and not kernel.batch_shape:
+    if type(kernel) is ScaleKernel and not kernel.batch_shape and _selects_like_its_base(kernel):
         scaled: Tensor = kernel.outputscale * _dense(kernel.base_kernel, x1, x2, diag)
         return scaled
     if type(kernel) is AdditiveKernel and kernel.active_dims is None:
@@ -34,6 +34,13 @@ def _dense(kernel: Kernel, x1: Tensor, x2: Tensor, diag: bool) -> Tensor:
         return reduce(torch.mul, [_dense(term, x1, x2, diag) for term in kernel.kernels])
     result = kernel(x1, x2, diag=diag)
     return result if isinstance(result, Tensor) else result.to_dense()
+
+
+def _selects_like_its_base(kernel: ScaleKernel) -> bool:
+    """Whether evaluating the base selects the scale's input columns; GPyTorch copies the base's to the scale."""
+    own: Tensor | None = kernel.active_dims  # type: ignore[assignment]
+    base: Tensor | None = kernel.base_kernel.active_dims  # type: ignore[assignment]
+    return own is None or (base is not None and torch.equal(own, base))
 
 
 _eager_lock = threading.Lock()

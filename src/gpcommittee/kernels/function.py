@@ -10,18 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from gpytorch.constraints import Interval
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from gpcommittee.kernels.bounds import search_bounds
 from gpcommittee.kernels.evaluate import dense
+from gpcommittee.kernels.identity import identity
 from gpcommittee.records import FloatArray
-
-SEARCH_RANGE = (1e-5, 1e5)
-"""Distance from a one-sided constraint within which a parameter is searched; 1 is the scale of standardised data."""
-
-INTERVAL_MARGIN = 1e-6
-"""Share of a two-sided constraint's width that the search leaves out at each end, where its transform saturates."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +28,14 @@ class Parameter:
     name : str
         As the kernel names it, in unconstrained space (``base_kernel.raw_lengthscale``).
     shape : torch.Size
-    lower, upper : float
+    lower, upper : ndarray, shape (shape.numel(),)
         Search bounds in unconstrained space, infinite where there is none.
     """
 
     name: str
     shape: torch.Size
-    lower: float
-    upper: float
+    lower: FloatArray
+    upper: FloatArray
 
 
 class KernelFunction:
@@ -64,7 +59,7 @@ class KernelFunction:
     def __init__(self, kernel: Kernel, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> None:
         self._module = deepcopy(kernel).to(dtype=dtype, device=device).eval()
         trainable = [(n, p, c) for n, p, c in self._module.named_parameters_and_constraints() if p.requires_grad]
-        self.parameters = tuple(Parameter(n, p.shape, *_search_bounds(c)) for n, p, c in trainable)
+        self.parameters = tuple(Parameter(n, p.shape, *search_bounds(c, p.shape)) for n, p, c in trainable)
         values = [p.detach().double().cpu().numpy().ravel() for _, p, _ in trainable]
         self.start: FloatArray = np.concatenate([np.empty(0), *values])
         self.dtype = dtype
@@ -76,9 +71,9 @@ class KernelFunction:
         return KernelFunction(self._module, self.dtype, device)
 
     @property
-    def description(self) -> str:
-        """The kernel's structure and its parameters' search bounds, in words."""
-        return f"{self._module} {self.parameters}"
+    def identity(self) -> str:
+        """All that decides the kernel's values, as text."""
+        return identity(self._module)
 
     def covariance(self, theta: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
         """Dense covariance of two sets of inputs.
@@ -237,22 +232,3 @@ class _Caller(torch.nn.Module):
 def _sum_log_priors(kernel: Kernel) -> Tensor:
     terms = [prior.log_prob(closure(module)).sum() for _, module, prior, closure, _ in kernel.named_priors()]
     return torch.stack(terms).sum() if terms else torch.zeros(())
-
-
-def _search_bounds(constraint: Interval | None) -> tuple[float, float]:
-    """Bounds in unconstrained space."""
-    if constraint is None:
-        return -np.inf, np.inf
-    lower, upper = float(constraint.lower_bound.max()), float(constraint.upper_bound.min())
-    near, far = SEARCH_RANGE
-    if np.isfinite(lower) and np.isfinite(upper):
-        margin = INTERVAL_MARGIN * (upper - lower)
-        natural = (lower + margin, upper - margin)
-    elif np.isfinite(lower):
-        natural = (lower + near, lower + far)
-    elif np.isfinite(upper):
-        natural = (upper - far, upper - near)
-    else:
-        return -np.inf, np.inf
-    raw = constraint.inverse_transform(torch.tensor(natural, dtype=torch.float64))
-    return float(raw.min()), float(raw.max())

@@ -22,6 +22,8 @@ def as_vectors(**named: ArrayLike) -> tuple[FloatArray, ...]:
 
 
 def _as_vector(name: str, values: ArrayLike) -> FloatArray:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InvalidInputError(f"{name} has masked values. Remove these test points from every array.")
     array: np.ndarray[Any, Any] = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise InvalidInputError(f"{name} has dtype {array.dtype}; a metric needs real numbers.")

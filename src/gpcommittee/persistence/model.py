@@ -111,14 +111,17 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
     settings, names = manifest["settings"], manifest["feature_names"]
     partition = Partition(arrays["order"], arrays["offsets"])
     fitted = _kernel_from_spec(manifest["kernel"], kernel)
-    function = KernelFunction(fitted, getattr(torch, settings["dtype"]))
+    X, y = torch.from_numpy(arrays["X"]), torch.from_numpy(arrays["y"])
+    if X.ndim != 2 or X.shape[0] != len(y) or len(y) != len(partition.order) or X.shape[1] != len(arrays["x_mean"]):
+        raise ModelFileError("The arrays of the model file do not belong together; save the model again.")
+    function = KernelFunction(fitted, X.dtype)
     return StoredModel(
         settings=_settings_from_spec(settings, partition, kernel),
         committee=Committee(
             function,
             Hyperparameters(function.start, manifest["log_noise_variance"]),
-            torch.from_numpy(arrays["X"]),
-            torch.from_numpy(arrays["y"]),
+            X,
+            y,
             partition.offsets,
         ),
         partition=partition,

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gpcommittee.aggregation import NPAE, Experts, combine
 from gpcommittee.data import restore_mean
-from gpcommittee.engines import Engine
+from gpcommittee.engines import Engine, one_blas_thread
 from gpcommittee.errors import MemoryBudgetError
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.prediction.factors import FactorStore
@@ -53,7 +53,7 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
     _check_budget(store, len(request.X))
     loaded = store.load(frozenset({Experts.BASE}), range(committee.n_experts), engine).base
     factors = [loaded[expert] for expert in range(committee.n_experts)]
-    with torch.no_grad():
+    with torch.no_grad(), one_blas_thread():
         x = request.points(slice(None))
         weights = _row_weights(rule, committee, factors, x)
         rows = partial(_shared, committee, factors, weights, x)

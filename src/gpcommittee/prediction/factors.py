@@ -96,7 +96,7 @@ class FactorStore:
             If an expert's covariance cannot be factored.
         """
         keep = self._make_room(kinds)
-        communication = self.communication()
+        communication = self.communication(engine)
         keys = [(kind, e) for kind in kinds - {Experts.NONE} for e in experts if (kind, e) != (Experts.AUGMENTED, 0)]
         loaded = {key: self._kept[key] for key in keys if key in self._kept}
         missing = [key for key in keys if key not in loaded]
@@ -125,8 +125,12 @@ class FactorStore:
     def _needed(self, kinds: frozenset[Experts]) -> range:
         return range(1 if kinds == {Experts.NONE} else self.committee.n_experts)
 
-    def communication(self) -> BaseFactor:
+    def communication(self, engine: Engine) -> BaseFactor:
         """Factor of the communication expert.
+
+        Parameters
+        ----------
+        engine : Engine
 
         Returns
         -------
@@ -139,7 +143,7 @@ class FactorStore:
         """
         factor = self._kept.get(COMMUNICATION)
         if not isinstance(factor, BaseFactor):
-            factor = factor_base(self.committee, 0)
+            (factor,) = engine.map(partial(factor_base, self.committee), [0])
             self.largest_jitter = max(self.largest_jitter, factor.jitter)
             self._kept[COMMUNICATION] = factor
         return factor

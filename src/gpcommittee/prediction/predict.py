@@ -87,7 +87,7 @@ def _mean_is_communication(rule: Rule, n_experts: int) -> bool:
 
 
 def _communication_mean(request: Request, store: FactorStore, engine: Engine) -> Prediction:
-    factor = store.communication()
+    factor = store.communication(engine)
     means = engine.map(lambda chunk: base_mean(request.committee, factor, request.points(chunk)), request.chunks(CHUNK))
     mean = np.concatenate([np.empty(0), *(part.double().cpu().numpy() for part in means)])
     return Prediction(restore_mean(mean, request.scaling), None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from gpcommittee.data import standardise_inputs
@@ -12,6 +13,10 @@ from gpcommittee.records import FloatArray, Standardisation
 
 StandardMoments = tuple[FloatArray, FloatArray]
 """Mean and latent variance in standardised units, each of shape (n_points,)."""
+
+
+FARTHEST = 0.4
+"""Power of the largest number of the precision: 1e15 standard deviations in float32, where all kernels are at rest."""
 
 
 @dataclass(frozen=True)
@@ -35,5 +40,7 @@ class Request:
         return [slice(start, min(start + size, len(self.X))) for start in range(0, len(self.X), size)]
 
     def points(self, chunk: slice) -> Tensor:
-        """Standardised test points of a chunk."""
-        return self.committee.kernel.tensor(standardise_inputs(self.X[chunk], self.scaling))
+        """Standardised test points of a chunk, moved to ``FARTHEST`` from beyond, so that distances are finite."""
+        standardised = standardise_inputs(self.X[chunk], self.scaling)
+        limit = torch.finfo(self.committee.kernel.dtype).max ** FARTHEST
+        return self.committee.kernel.tensor(standardised.clip(-limit, limit))

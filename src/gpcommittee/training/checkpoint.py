@@ -53,10 +53,12 @@ class EvaluationLog:
     def __init__(self, path: str | os.PathLike[str], fit_fingerprint: str) -> None:
         self.path = Path(path)
         self._known: dict[bytes, Evaluation] = {}
-        if self.path.exists() and self.path.stat().st_size:
+        header = {"gpcommittee_checkpoint": VERSION, "fingerprint": fit_fingerprint}
+        if self.path.exists() and not _is_cut_off_header(self._content(), header):
             self._read(fit_fingerprint)
         else:
-            self._append({"gpcommittee_checkpoint": VERSION, "fingerprint": fit_fingerprint})
+            self.path.unlink(missing_ok=True)
+            self._append(header)
 
     def get(self, theta: FloatArray) -> Evaluation:
         """The logged evaluation at exactly this point.
@@ -91,13 +93,20 @@ class EvaluationLog:
                 f"The checkpoint {self.path} belongs to another fit (other data, settings or library version); "
                 "choose another path or remove it to start afresh."
             )
-        for entry in entries[1:]:
-            evaluation = None if entry["value"] is None else (float(entry["value"]), np.array(entry["gradient"]))
-            self._known[np.array(entry["theta"]).tobytes()] = evaluation
+        try:
+            self._known = dict(map(_evaluation, entries[1:]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{self.path} is damaged ({error!r}); remove it to start afresh.") from error
+
+    def _content(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"Cannot read the checkpoint {self.path}: {error}.") from error
 
     def _complete_lines(self) -> list[dict[str, Any]]:
         """Entries of the file; a last line cut off by a kill is removed from it."""
-        content = self.path.read_bytes()
+        content = self._content()
         complete = content[: content.rfind(b"\n") + 1]
         try:
             entries = [dict(json.loads(line)) for line in complete.splitlines()]
@@ -106,3 +115,14 @@ class EvaluationLog:
         if entries and len(complete) < len(content):
             os.truncate(self.path, len(complete))
         return entries
+
+
+def _evaluation(entry: dict[str, Any]) -> tuple[bytes, Evaluation]:
+    """Point and evaluation of one line."""
+    evaluation = None if entry["value"] is None else (float(entry["value"]), np.array(entry["gradient"], dtype=float))
+    return np.array(entry["theta"], dtype=float).tobytes(), evaluation
+
+
+def _is_cut_off_header(content: bytes, header: dict[str, object]) -> bool:
+    """Whether a fit was killed while it wrote its first line."""
+    return b"\n" not in content and json.dumps(header).encode().startswith(content)

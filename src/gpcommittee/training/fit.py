@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+import gpytorch
 import numpy as np
+import scipy
+import torch
 
 from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee
@@ -105,5 +108,6 @@ def fit_committee(
 def _open_log(committee: Committee, start: FloatArray, options: FitOptions) -> EvaluationLog | None:
     if options.checkpoint is None:
         return None
+    settings = (committee.kernel.identity, torch.__version__, gpytorch.__version__, scipy.__version__)
     arrays = (start, committee.offsets, committee.X.cpu().numpy(), committee.y.cpu().numpy())
-    return EvaluationLog(options.checkpoint, fingerprint([committee.kernel.description], arrays))
+    return EvaluationLog(options.checkpoint, fingerprint(settings, arrays))

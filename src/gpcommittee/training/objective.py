@@ -6,6 +6,7 @@ subtracted once, which makes the result a maximum a posteriori estimate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -64,7 +65,10 @@ def _of_block(kernel: KernelFunction, theta: FloatArray, block: Block) -> tuple[
 def _negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:
     with torch.enable_grad():
         point = kernel.tensor(theta).requires_grad_()
-        value = -kernel.log_prior(point[:-1])
+        try:
+            value = -kernel.log_prior(point[:-1])
+        except ValueError:  # PyTorch's word for a point outside a prior's support
+            return math.inf, np.zeros(len(theta))
         if not value.requires_grad:
             return value.item(), np.zeros(len(theta))
         (gradient,) = torch.autograd.grad(value, point)

@@ -50,9 +50,8 @@ class SearchSpace:
         -------
         SearchSpace
         """
-        sizes = [parameter.shape.numel() for parameter in kernel.parameters]
-        lower = np.repeat([p.lower for p in kernel.parameters], sizes)
-        upper = np.repeat([p.upper for p in kernel.parameters], sizes)
+        lower = np.concatenate([np.empty(0), *(p.lower for p in kernel.parameters)])
+        upper = np.concatenate([np.empty(0), *(p.upper for p in kernel.parameters)])
         names = [name for p in kernel.parameters for name in _element_names(p.name, tuple(p.shape))]
         rounding = torch.finfo(kernel.dtype).eps
         low_noise, high_noise = np.log([max(NOISE_RANGE[0], FLOOR_IN_ROUNDINGS * rounding), NOISE_RANGE[1]])
