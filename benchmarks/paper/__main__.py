@@ -13,7 +13,6 @@ from benchmarks.paper.run import Place, execute
 from benchmarks.paper.spec import RunSpec, smoke
 from benchmarks.paper.store import StaleResultError, is_done
 from benchmarks.paper.studies import STUDIES
-
 from gpcommittee.errors import DatasetNotFoundError
 
 HERE = Path(__file__).parent

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from benchmarks.paper.spec import DataSpec
 
+from benchmarks.paper.spec import DataSpec
 from gpcommittee.datasets import (
     RegressionData,
     load_electric,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from benchmarks.paper.data import StudyData
 from benchmarks.paper.systems import Predicted
-
 from gpcommittee.metrics import score_report
 
 Row = dict[str, object]

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+from threadpoolctl import threadpool_limits
+
 from benchmarks.paper.clock import Elapsed, timed
 from benchmarks.paper.data import StudyData, grid, load
 from benchmarks.paper.machine import dgemm_rate, forget_peak_memory, machine, peak_memory_gib, versions
@@ -18,7 +20,6 @@ from benchmarks.paper.measure import MEASURES, Row
 from benchmarks.paper.spec import RunSpec
 from benchmarks.paper.store import curves_file, result_file, write_rows
 from benchmarks.paper.systems import Fitted, Predicted
-from threadpoolctl import threadpool_limits
 
 
 @dataclass(frozen=True)

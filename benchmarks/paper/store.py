@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from benchmarks.paper.measure import Row
 from benchmarks.paper.spec import RunSpec
 

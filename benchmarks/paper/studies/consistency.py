@@ -10,14 +10,13 @@ import math
 from benchmarks.paper.options import Options
 from benchmarks.paper.spec import DataSpec, RunSpec
 from benchmarks.paper.systems.committee import CommitteeSystem, Known
-
 from gpcommittee.datasets.toy import NOISE_VARIANCE
 
 SIZES = (400, 1600, 6400, 25_600, 102_400, 409_600)
 PARTITIONS = ("random", "kmeans")
 REPEATS = 3
 
-KNOWN = Known(lengthscale=0.13, signal_variance=15.0, noise_variance=NOISE_VARIANCE)
+KNOWN = Known(lengthscale=0.16, signal_variance=9.0, noise_variance=NOISE_VARIANCE)
 """What factorised training learns from 10,000 rows of the toy function (study toy), rounded; the noise is exact."""
 
 

@@ -11,7 +11,6 @@ from benchmarks.paper.systems.committee import CommitteeSystem
 from benchmarks.paper.systems.fitc import FITCSystem
 from benchmarks.paper.systems.sod import SODSystem
 from benchmarks.paper.systems.svi import SVISystem
-
 from gpcommittee.datasets import load_sarcos
 from gpcommittee.errors import DatasetNotFoundError
 

@@ -7,7 +7,6 @@ from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from benchmarks.paper.clock import Elapsed
-
 from gpcommittee.records import FloatArray
 
 Form = Literal["paper", "library", "baseline"]

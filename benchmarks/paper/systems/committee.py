@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from benchmarks.paper.clock import timed
 from benchmarks.paper.systems import Form, Predicted
 from benchmarks.paper.systems.details import committee_details
-
 from gpcommittee import CommitteeRegressor, paper_committee
 from gpcommittee.aggregation import PAPER_RULES, RULES, Rule
 from gpcommittee.baselines import FullGP

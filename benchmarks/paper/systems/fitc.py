@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from benchmarks.paper.systems.fitted import FittedBaselineSystem
 from numpy.typing import ArrayLike
 
+from benchmarks.paper.systems.fitted import FittedBaselineSystem
 from gpcommittee.data import restore_mean, restore_variance, standardisation, standardise_inputs, standardise_target
 from gpcommittee.records import FloatArray, Standardisation
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from benchmarks.paper.clock import timed
 from benchmarks.paper.systems import Predicted
-
 from gpcommittee.baselines import FittedBaseline
 from gpcommittee.records import FloatArray
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from benchmarks.paper.systems.details import committee_details
 from benchmarks.paper.systems.fitted import FittedBaselineSystem
-
 from gpcommittee import paper_committee
 from gpcommittee.baselines import SubsetOfData
 from gpcommittee.records import FloatArray

@@ -8,24 +8,28 @@ from dataclasses import dataclass, replace
 import gpytorch
 import numpy as np
 import torch
-from benchmarks.paper.systems.fitted import FittedBaselineSystem
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from benchmarks.paper.systems.fitted import FittedBaselineSystem
 from gpcommittee.data import restore_mean, restore_variance, standardisation, standardise_inputs, standardise_target
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.records import FloatArray, Standardisation
 
 CHUNK = 10_000
 
+LEARNING_RATE = 0.03
+"""Of 0.01, 0.03 and 0.1, the one with the highest bound on kin40k's training rows after 1,200 iterations."""
+
 
 class SVGP(gpytorch.models.ApproximateGP):
     """Zero mean, inducing inputs learned."""
 
     def __init__(self, inducing: Tensor, kernel: Kernel) -> None:
-        distribution = gpytorch.variational.CholeskyVariationalDistribution(len(inducing))
+        # No random start of the mean: it would come from PyTorch's global generator.
+        distribution = gpytorch.variational.CholeskyVariationalDistribution(len(inducing), mean_init_std=0.0)
         super().__init__(gpytorch.variational.VariationalStrategy(self, inducing, distribution))  # type: ignore[no-untyped-call]
         self.kernel = kernel
 
@@ -40,7 +44,7 @@ class SVI:
     n_inducing: int
     batch_size: int
     iterations: int
-    learning_rate: float = 0.01
+    learning_rate: float = LEARNING_RATE
     seed: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedSVI:
@@ -99,7 +103,7 @@ class FittedSVI:
         values = {name: np.asarray(value).tolist() for name, value in kernel.natural_values(kernel.start).items()}
         return {
             "bound_per_row": float(np.mean(self.path[-10:])),
-            "hyperparameters": {**values, "noise_variance": float(self.likelihood.noise)},
+            "hyperparameters": {**values, "noise_variance": self.likelihood.noise.item()},
         }
 
 
@@ -108,7 +112,7 @@ class SVISystem:
     n_inducing: int
     batch_size: int
     iterations: int
-    learning_rate: float = 0.01
+    learning_rate: float = LEARNING_RATE
 
     def fit(self, X: FloatArray, y: FloatArray, seed: int, n_jobs: int) -> FittedBaselineSystem:
         baseline = SVI(self.n_inducing, self.batch_size, self.iterations, self.learning_rate, seed)
