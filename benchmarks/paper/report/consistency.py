@@ -46,7 +46,7 @@ def limits_figure(scores: pd.DataFrame) -> Figure:
         lines(axis, scores[scores["partition"] == partition], "n_train", "variance_ratio")
         axis.axhline(1.0, color="black", linewidth=0.8)
         axis.axhline(float(scores["prior_ratio"].mean()), color="black", linewidth=0.8, linestyle=":")
-        label(axis, "n", "variance / noise variance", log_x=True, y_scale="log")
+        label(axis, "n", "variance / noise variance", log_x=True, log_y=True)
         axis.set_title(title)
     axes[0].legend(fontsize="x-small")
     return figure

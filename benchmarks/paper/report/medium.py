@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from benchmarks.paper.report.claims import claims_table
 from benchmarks.paper.report.claims.medium import main_experts, main_systems, medium_claims
 from benchmarks.paper.report.page import Page, Plot
-from benchmarks.paper.report.plots import label, lines, paired_bars, panels, scatter
+from benchmarks.paper.report.plots import label, label_msll, lines, paired_bars, panels, scatter
 from benchmarks.paper.report.results import Results
 from benchmarks.paper.report.tables import comparison_table, made_with, scores_table
 
@@ -70,8 +70,8 @@ def systems_figure(scores: pd.DataFrame) -> Figure:
     figure, (smse, msll) = panels(2)
     scatter(smse, scores, "total_cpu_s", "smse")
     scatter(msll, scores, "total_cpu_s", "msll")
-    label(smse, "fit + predict, CPU s", "SMSE", log_x=True, y_scale="log")
-    label(msll, "fit + predict, CPU s", "MSLL", log_x=True, y_scale="symlog")
+    label(smse, "fit + predict, CPU s", "SMSE", log_x=True, log_y=True)
+    label_msll(msll, "fit + predict, CPU s", log_x=True)
     smse.legend(fontsize="x-small")
     return figure
 
@@ -81,8 +81,8 @@ def experts_figure(scores: pd.DataFrame) -> Figure:
     figure, (smse, msll) = panels(2)
     lines(smse, scores, "n_experts", "smse")
     lines(msll, scores, "n_experts", "msll")
-    label(smse, "experts", "SMSE", log_x=True, y_scale="log")
-    label(msll, "experts", "MSLL", log_x=True, y_scale="symlog")
+    label(smse, "experts", "SMSE", log_x=True, log_y=True)
+    label_msll(msll, "experts", log_x=True)
     smse.legend(fontsize="x-small")
     return figure
 
@@ -92,7 +92,7 @@ def partition_figure(scores: pd.DataFrame) -> Figure:
     figure, (smse, msll) = panels(2)
     paired_bars(smse, scores, "partition", "smse")
     paired_bars(msll, scores, "partition", "msll")
-    label(smse, "", "SMSE", y_scale="log")
-    label(msll, "", "MSLL", y_scale="symlog")
+    label(smse, "", "SMSE", log_y=True)
+    label_msll(msll, "")
     smse.legend(fontsize="x-small")
     return figure

@@ -8,10 +8,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from benchmarks.paper.report.results import METHODS, in_order
 
 MARKERS = dict(zip(METHODS, "osv^DPX*<>h", strict=True))
+LARGE_MSLL, LINEAR_MSLL = 10.0, 2.0
+"""MSLL above which its axis is logarithmic, and where it stays linear then."""
+
 COLOURS = {method: f"C{i}" for i, method in enumerate(METHODS)}
 
 
@@ -55,11 +59,17 @@ def paired_bars(axis: Axes, scores: pd.DataFrame, by: str, y: str) -> None:
     axis.set_xticks(np.arange(len(methods)) + 0.4 - width / 2, [METHODS[method] for method in methods], rotation=60)
 
 
-def label(axis: Axes, x: str, y: str, *, log_x: bool = False, y_scale: str = "linear") -> None:
-    """Axis labels and scales; MSLL, which spans decades on both sides of 0, wants ``symlog``."""
-    axis.set_xlabel(x)
-    axis.set_ylabel(y)
-    if log_x:
-        axis.set_xscale("log")
-    axis.set_yscale(y_scale)
+def label(axis: Axes, x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> None:
+    """Axis labels and scales; logarithmic axes have plain numbers, between powers of ten too where they are few."""
+    axis.set(xlabel=x, ylabel=y, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    for side in [axis.xaxis] * log_x + [axis.yaxis] * log_y:
+        side.set_major_formatter("{x:g}")
+        side.set_minor_formatter(LogFormatter(minor_thresholds=(1.2, 0.4)))
     axis.grid(alpha=0.3)
+
+
+def label_msll(axis: Axes, x: str, *, log_x: bool = False) -> None:
+    """Labels of a panel of MSLL, which spans decades above 0 where a rule is overconfident."""
+    label(axis, x, "MSLL", log_x=log_x)
+    if axis.get_ylim()[1] > LARGE_MSLL:
+        axis.set_yscale("symlog", linthresh=LINEAR_MSLL)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from benchmarks.paper.report.claims import claims_table
 from benchmarks.paper.report.claims.toy import TOY_CLAIMS
 from benchmarks.paper.report.page import Page, Plot
-from benchmarks.paper.report.plots import label, lines, panels
+from benchmarks.paper.report.plots import label, label_msll, lines, panels
 from benchmarks.paper.report.results import AGGREGATIONS, METHODS, Results, in_order
 from benchmarks.paper.report.tables import made_with, scores_table
 
@@ -42,9 +42,9 @@ def scores_figure(scores: pd.DataFrame) -> Figure:
     figure, (time, smse, msll) = panels(3)
     for axis, column in ((time, "total_cpu_s"), (smse, "smse"), (msll, "msll")):
         lines(axis, scores, "n_train", column)
-    label(time, "n", "fit + predict, CPU s", log_x=True, y_scale="log")
-    label(smse, "n", "SMSE", log_x=True, y_scale="log")
-    label(msll, "n", "MSLL", log_x=True, y_scale="symlog")
+    label(time, "n", "fit + predict, CPU s", log_x=True, log_y=True)
+    label(smse, "n", "SMSE", log_x=True, log_y=True)
+    label_msll(msll, "n", log_x=True)
     smse.legend(fontsize="x-small")
     return figure
 
