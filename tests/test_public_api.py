@@ -16,7 +16,7 @@ import pytest
 import gpcommittee
 
 ROOT = Path(__file__).parents[1]
-PUBLIC_MODULES = [f"gpcommittee{room}" for room in ("", ".aggregation", ".datasets", ".metrics", ".partition")]
+PUBLIC_MODULES = [f"gpcommittee{room}" for room in ("", ".aggregation", ".datasets", ".metrics", ".partition", ".planning")]
 IMPORT_PROBE = """
 import json, os, sys
 import gpytorch, pyarrow, scipy.optimize, sklearn.base, sklearn.cluster, torch

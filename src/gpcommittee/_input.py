@@ -24,11 +24,11 @@ def checked_training_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) 
     InvalidInputError, InvalidTypeError
         If they are not.
     """
-    _check_floats_finite(y)
+    _check_target(y)
     with _own_errors():
         inputs, target = validate_data(estimator, X, y, y_numeric=True, **_OPTIONS)
     check_finite(inputs, _names(estimator), "X")
-    return inputs, target.astype(np.float64, copy=False)
+    return inputs, check_finite(target, what="y").astype(np.float64, copy=False)
 
 
 def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> FloatArray:
@@ -49,10 +49,10 @@ _OPTIONS: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finit
 """One memory layout, so that the same numbers in a frame and in an array give the same bits."""
 
 
-def _check_floats_finite(y: ArrayLike) -> None:
-    """Say how many target values are missing before scikit-learn says only that some are."""
+def _check_target(y: ArrayLike) -> None:
+    """Say how many target values are missing, or that they are complex, more helpfully than scikit-learn would."""
     values = np.asarray(y)
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fc":
         check_finite(values, what="y")
 
 

@@ -67,7 +67,9 @@ def device(value: object) -> torch.device:
         chosen = torch.device(value)  # type: ignore[call-overload]
         torch.empty(0, device=chosen)
     except (RuntimeError, TypeError, AssertionError) as error:
-        raise InvalidParameterError(f"device {value!r} cannot be used here: {str(error).splitlines()[0]}") from error
+        raise InvalidParameterError(
+            f"device {value!r} cannot be used here: {str(error).splitlines()[0]} Choose device='cpu'."
+        ) from error
     return torch.device(chosen)
 
 

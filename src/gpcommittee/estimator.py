@@ -16,18 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
 from gpcommittee._input import checked_inputs, checked_training_data
-from gpcommittee.aggregation import Rule, make_rule
+from gpcommittee.aggregation import NPAE, Rule, make_rule
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import make_engine
-from gpcommittee.errors import BoundWarning, ConvergenceWarning, JitterWarning
+from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError, JitterWarning
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.partition import partition_from_labels, partition_rows, resolve_sizes
 from gpcommittee.persistence.model import StoredModel, read_model, write_model
-from gpcommittee.prediction import FactorStore, factor_budget, predict_rules
+from gpcommittee.prediction import FactorStore, Request, factor_budget, npae_covariance, predict_rules
 from gpcommittee.progress import reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
-from gpcommittee.training import FitOptions, Trained, bound_messages, fit_committee
+from gpcommittee.training import FitOptions, Trained, arrange, bound_messages, fit_committee, stopping_advice
 
 
 class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,7 +48,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional
-        Rows per expert, instead of ``n_experts``. Default: 512.
+        Rows per expert, instead of ``n_experts``. Default: 500.
     communication_size : int, optional
         Rows in the communication set. Default: as many as in an expert.
     partition : {"tree", "kmeans", "random"} or array of int, shape (n_rows,), default="tree"
@@ -92,7 +92,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     training_ : TrainingRecord or None
         What the optimiser did; None if it was off.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_features,)
         Only if all column names of ``X`` were strings.
 
     References
@@ -104,9 +104,11 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> from gpcommittee import CommitteeRegressor
     >>> from gpcommittee.datasets import make_toy
-    >>> X, y = make_toy(600, seed=0)
-    >>> model = CommitteeRegressor(expert_size=100, random_state=0).fit(X, y)
+    >>> toy = make_toy(600, seed=0)
+    >>> model = CommitteeRegressor(expert_size=100, random_state=0).fit(toy.X, toy.y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
+    >>> float(mean.round(1)[0]), float(std.round(1)[0])
+    (1.5, 0.5)
     """
 
     def __init__(
@@ -170,14 +172,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         make_rule(self.aggregation)
         options = self._fit_options()
         engine, reporter = make_engine(self.n_jobs), reporter_for(settings.count("verbose", self.verbose, 0))
-        inputs, target = checked_training_data(self, X, y)
-        kernel = self._kernel_function(inputs.shape[1])
-        scaling = standardisation(inputs, target)
-        standardised = standardise_inputs(inputs, scaling)
-        partition = self._partition(standardised)
-        committee, trained = fit_committee(
-            kernel, standardised, standardise_target(target, scaling), partition, options, engine, reporter
-        )
+        initial, partition, scaling = self._arranged(X, y)
+        committee, trained = fit_committee(initial, options, engine, reporter)
         self._set_fitted(committee, partition, scaling, None if trained is None else trained.record)
         if trained is not None:
             self._warn(trained)
@@ -236,6 +232,43 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._predict(X, aggregations, mean_only=False)
 
+    def predict_covariance(
+        self, X: ArrayLike, aggregation: str | Rule = "npae", include_noise: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Predict the mean and the covariance between a block of new points.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_points, n_features)
+            All in one block: memory and work grow with its size.
+        aggregation : "npae" or NPAE, default="npae"
+            The only rule for which the covariance is defined.
+        include_noise : bool, default=True
+            Add the noise variance to the diagonal: covariance of new observations.
+
+        Returns
+        -------
+        mean : ndarray, shape (n_points,)
+        covariance : ndarray, shape (n_points, n_points)
+
+        Raises
+        ------
+        InvalidParameterError
+            If the rule is not NPAE.
+        MemoryBudgetError
+            If the block does not fit the memory budget.
+        """
+        check_is_fitted(self)
+        rule = make_rule(aggregation)
+        if not isinstance(rule, NPAE):
+            raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {rule!r}.")
+        request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
+        self._store.budget = self._factor_budget()
+        mean, covariance = npae_covariance(rule, request, self._store, make_engine(self.n_jobs))
+        if include_noise:
+            covariance[np.diag_indices_from(covariance)] += self.noise_variance_ * self.scaling_.y_scale**2
+        return mean, covariance
+
     def save(self, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to one file, whole or not at all.
 
@@ -266,7 +299,9 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         write_model(path, model)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], kernel: Kernel | None = None) -> CommitteeRegressor:
+    def load(
+        cls, path: str | os.PathLike[str], kernel: Kernel | None = None, device: str | torch.device | None = None
+    ) -> CommitteeRegressor:
         """Read a model file; nothing in it is executed.
 
         Parameters
@@ -274,15 +309,22 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         path : path-like
         kernel : gpytorch.kernels.Kernel, optional
             Needed if the model was fitted with a kernel class of your own.
+        device : str or torch.device, optional
+            Where to predict, such as "cpu" for a model that was fitted on a GPU. Default: where it was fitted.
 
         Raises
         ------
+        InvalidParameterError
+            If the device cannot be used here.
         ModelFileError
             If the file is corrupted, of an unknown version, or not a model file.
         """
         stored = read_model(path, kernel)
         model = cls(**stored.settings)
-        model._set_fitted(stored.committee, stored.partition, stored.scaling, stored.training)
+        if device is not None:
+            model.device = device
+        committee = stored.committee.on(settings.device(model.device))
+        model._set_fitted(committee, stored.partition, stored.scaling, stored.training)
         model.n_features_in_ = stored.committee.X.shape[1]
         if stored.feature_names is not None:
             model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
@@ -296,6 +338,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rules = [make_rule(aggregation) for aggregation in aggregations]
         inputs = checked_inputs(self, X)
         store = self._store
+        store.budget = self._factor_budget()
         predictions = predict_rules(
             store,
             self.scaling_,
@@ -318,15 +361,28 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings.choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         settings.optional_positive("memory_budget", self.memory_budget)
         return FitOptions(
-            noise_variance=settings.positive("noise_variance", self.noise_variance),
             optimise=self.optimizer is not None,
             max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
             checkpoint=self.checkpoint,
         )
 
+    def _factor_budget(self) -> float:
+        return factor_budget(settings.optional_positive("memory_budget", self.memory_budget))
+
     def _kernel_function(self, n_features: int) -> KernelFunction:
         kernel = settings.kernel(self.kernel, n_features)
         return KernelFunction(kernel, settings.dtype(self.dtype), settings.device(self.device))
+
+    def _arranged(self, X: ArrayLike, y: ArrayLike) -> tuple[Committee, Partition, Standardisation]:
+        """The committee before training; copies made on the way there end here."""
+        inputs, target = checked_training_data(self, X, y)
+        kernel = self._kernel_function(inputs.shape[1])
+        noise_variance = settings.positive("noise_variance", self.noise_variance)
+        scaling = standardisation(inputs, target)
+        standardised = standardise_inputs(inputs, scaling)
+        partition = self._partition(standardised)
+        committee = arrange(kernel, standardised, standardise_target(target, scaling), partition, noise_variance)
+        return committee, partition, scaling
 
     def _partition(self, standardised: FloatArray) -> Partition:
         if not isinstance(self.partition, str):
@@ -349,9 +405,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_variance_ = committee.noise_variance
         noise = np.array(committee.noise_variance)
         self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
-        self._store = FactorStore(
-            committee, factor_budget(settings.optional_positive("memory_budget", self.memory_budget))
-        )
+        self._store = FactorStore(committee, self._factor_budget())
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
@@ -359,8 +413,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(message, BoundWarning, stacklevel=3)
         if not trained.record.converged:
             warnings.warn(
-                f"Training stopped before it converged: {trained.record.reason}. More max_evaluations may improve the "
-                "fit; the best hyperparameters so far are kept.",
+                f"Training stopped before it converged: {trained.record.reason}. {stopping_advice(trained.record)} "
+                "The best hyperparameters so far are kept.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

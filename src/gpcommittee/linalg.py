@@ -8,13 +8,13 @@ from torch import Tensor
 from gpcommittee.errors import NotPositiveDefiniteError
 
 LADDER = (1e1, 1e3, 1e5, 1e7, 1e9)
-"""Jitter steps in units of machine epsilon times the mean of the diagonal."""
+"""Jitter steps in units of machine epsilon times the scale of the matrix."""
 
 LARGEST_JITTER = 1e-2
-"""No step may add more than this share of the mean of the diagonal (it ends the ladder early in float32)."""
+"""No step may add more than this share of the scale (it ends the ladder early in float32)."""
 
 
-def cholesky(matrix: Tensor, what: str = "covariance matrix") -> tuple[Tensor, float]:
+def cholesky(matrix: Tensor, what: str = "covariance matrix", scale: float | None = None) -> tuple[Tensor, float]:
     """Lower Cholesky factor of a symmetric matrix, with as little jitter as it takes.
 
     Parameters
@@ -23,12 +23,15 @@ def cholesky(matrix: Tensor, what: str = "covariance matrix") -> tuple[Tensor, f
         Only the lower triangle is read.
     what : str
         Names the matrix in the error message.
+    scale : float, optional
+        Size of the numbers whose rounding errors the jitter makes up for. Default: the mean of the diagonal; a matrix
+        that is a small difference of large ones has the scale of those.
 
     Returns
     -------
     factor : Tensor, shape (m, m)
     jitter : float
-        What was added to the diagonal, as a share of its mean; 0 where the matrix was sound.
+        What was added to the diagonal, as a share of ``scale``; 0 where the matrix was sound.
 
     Raises
     ------
@@ -42,14 +45,14 @@ def cholesky(matrix: Tensor, what: str = "covariance matrix") -> tuple[Tensor, f
         raise NotPositiveDefiniteError(
             f"The {what} of {len(matrix)} rows holds NaN or infinity; look for extreme hyperparameters or inputs."
         )
-    mean_diagonal = matrix.diagonal().mean()
+    unit = matrix.diagonal().mean().item() if scale is None else scale
     for jitter in _ladder(matrix.dtype):
-        factor, info = torch.linalg.cholesky_ex(_add_to_diagonal(matrix, jitter * mean_diagonal))
+        factor, info = torch.linalg.cholesky_ex(_add_to_diagonal(matrix, jitter * unit))
         if info == 0:
             return factor, jitter
     raise NotPositiveDefiniteError(
-        f"The {what} of {len(matrix)} rows is not positive definite, even with {jitter:.1e} of its mean diagonal "
-        "added as jitter; raise the noise variance, use dtype='float64', or check that the kernel is valid."
+        f"The {what} of {len(matrix)} rows is not positive definite, even with jitter of {jitter * unit:.1e} on its "
+        "diagonal; raise the noise variance, use dtype='float64', or check that the kernel is valid."
     )
 
 
@@ -77,7 +80,7 @@ def _ladder(dtype: torch.dtype) -> list[float]:
     return [step for step in steps if step <= LARGEST_JITTER]
 
 
-def _add_to_diagonal(matrix: Tensor, amount: Tensor) -> Tensor:
+def _add_to_diagonal(matrix: Tensor, amount: float) -> Tensor:
     shifted = matrix.clone()
     shifted.diagonal().add_(amount)
     return shifted

@@ -98,7 +98,7 @@ def test_links_and_permissions(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match=r"'out.txt' has an unknown ending. Allowed are .csv"):
         check_output(tmp_path / "out.txt")
-    with pytest.raises(InvalidParameterError, match="nowhere' does not exist"):
+    with pytest.raises(InvalidParameterError, match=r"no folder .*nowhere"):
         write_table(tmp_path / "nowhere" / "out.csv", COLUMNS, [])
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InvalidParameterError, match="is a folder"):

@@ -241,6 +241,14 @@ def test_a_kernel_class_of_ones_own_is_given_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(both(CommitteeRegressor.load(tmp_path / "m.gpc", kernel=Doubled())), both(model))
 
 
+def test_a_model_of_another_device_is_loaded_on_request(tmp_path: Path) -> None:
+    model = regressor().fit(X, Y)
+    model.set_params(device="abacus").save(tmp_path / "m.gpc")
+    with pytest.raises(InvalidParameterError, match="device 'abacus' cannot be used here"):
+        CommitteeRegressor.load(tmp_path / "m.gpc")
+    np.testing.assert_array_equal(both(CommitteeRegressor.load(tmp_path / "m.gpc", device="cpu")), both(model))
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.gpc").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(ModelFileError):
@@ -266,6 +274,14 @@ def test_silent_by_default_and_talkative_on_request(capfd: pytest.CaptureFixture
     assert "train" in capfd.readouterr().err
 
 
+def test_the_memory_budget_can_be_changed_after_the_fit() -> None:
+    model = regressor().fit(X, Y)
+    expected = both(model)
+    np.testing.assert_array_equal(both(model.set_params(memory_budget=1e-9)), expected)
+    with pytest.raises(InvalidParameterError, match="memory_budget"):
+        both(model.set_params(memory_budget=0))
+
+
 def test_thread_setting_is_restored() -> None:
     torch.set_num_threads(2)
     try:
@@ -284,3 +300,15 @@ def test_paper_committee_is_the_papers_configuration() -> None:
         assert model.fit(X, Y).partition_.n_experts == 4
     with pytest.raises(InvalidParameterError, match="Unknown aggregation"):
         paper_committee(4, "svi")
+
+
+def test_covariance_between_points_is_npaes_alone() -> None:
+    model = regressor().fit(X, Y)
+    mean, noisy = model.predict_covariance(X[:25])
+    expected_mean, std = both(model, aggregation="npae")
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-8)
+    np.testing.assert_allclose(np.sqrt(noisy.diagonal()), std, rtol=1e-8)
+    latent = model.predict_covariance(X[:25], include_noise=False)[1]
+    np.testing.assert_allclose(noisy - latent, np.eye(25) * model.noise_variance_ * Y.var(ddof=1), atol=1e-12)
+    with pytest.raises(InvalidParameterError, match="defined for NPAE alone"):
+        model.predict_covariance(X[:5], aggregation="grbcm")

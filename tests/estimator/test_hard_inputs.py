@@ -252,6 +252,27 @@ def test_an_unfinished_fit_says_so() -> None:
         regressor(max_evaluations=2).fit(*data())
 
 
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_noise_free_targets_in_float32_are_predicted(rule: str) -> None:
+    X, _ = data(120)
+    model = quiet_fit(regressor(dtype="float32", max_evaluations=60), X, X.sum(axis=1))
+    mean = predict_quietly(model, X, rule)
+    np.testing.assert_allclose(mean, X.sum(axis=1), atol=0.05)
+
+
+def predict_quietly(model: CommitteeRegressor, X: FloatArray, rule: str) -> FloatArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GPCommitteeWarning)
+        return predict(model, X, aggregation=rule)[0]
+
+
+def test_complex_targets_are_refused_in_one_line() -> None:
+    X, y = data()
+    with pytest.raises(InvalidInputError, match="Complex data not supported") as raised:
+        regressor().fit(X, y + 1j)
+    assert len(str(raised.value)) < 200
+
+
 def test_float32_is_close_to_float64() -> None:
     X, y = data()
     single = quiet_fit(regressor(dtype="float32", optimizer=None), X, y)

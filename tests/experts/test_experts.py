@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from committees import committee_of, random_blocks
 from gpcommittee.experts import augmented_moments, base_mean, base_moments, factor_augmented, factor_base, project
+from gpcommittee.kernels import KernelFunction, make_kernel
 from naive import NaiveGP
 
 SIZES = st.lists(st.integers(1, 25), min_size=2, max_size=4)
@@ -50,6 +53,17 @@ def test_augmented_moments_are_the_exact_posterior_on_the_union(
         np.testing.assert_allclose(moments.mean, expected[:, 0], rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(moments.var_latent, expected[:, 1], rtol=1e-8, atol=1e-9)
         assert (moments.var_latent <= projection.moments.var_latent).all()
+
+
+@pytest.mark.parametrize(("dtype", "noise"), [(torch.float64, 1e-20), (torch.float32, 1e-8), (torch.float32, 1e-6)])
+def test_rows_that_the_communication_set_determines_are_factored(dtype: torch.dtype, noise: float) -> None:
+    gp = NaiveGP(np.array([3.0]), 1.0, noise)
+    committee = committee_of(gp, random_blocks([60, 60], 1, seed=3))
+    kernel = KernelFunction(make_kernel("squared_exponential", 1), dtype)
+    committee = replace(committee, kernel=kernel, X=committee.X.to(dtype), y=committee.y.to(dtype))
+    factor = factor_augmented(committee, factor_base(committee, 0), 1)
+    assert 0 < factor.jitter < 1e-2
+    assert torch.isfinite(factor.lower).all()
 
 
 @pytest.mark.parametrize("noise", [1e-8, 1e-14])

@@ -20,8 +20,8 @@ from gpcommittee.partition.sizes import balanced_offsets, check_fit
     [
         ({"n_rows": 1}, 1, 1),
         ({"n_rows": 2}, 1, 2),
-        ({"n_rows": 512}, 1, 512),
-        ({"n_rows": 513}, 2, 256),
+        ({"n_rows": 500}, 1, 500),
+        ({"n_rows": 501}, 2, 250),
         ({"n_rows": 10_000}, 20, 500),
         ({"n_rows": 1_000, "default_expert_size": 100}, 10, 100),
         ({"n_rows": 10_000, "n_experts": 16}, 16, 625),

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import weakref
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +10,8 @@ import torch
 from committees import committee_of, identity_scaling, predict, random_blocks, variances
 from gpcommittee.aggregation import BCM, GRBCM, RBCM, Communication, Experts, GPoE, PoE, Rule
 from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
-from gpcommittee.experts import Committee
-from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, stream, usable_memory
+from gpcommittee.experts import AugmentedFactor, Committee, factor_augmented
+from gpcommittee.prediction import FactorStore, factor_budget, factors, predict_rules, stream, usable_memory
 from gpcommittee.prediction.factors import EXPERT_BLOCK, expert_blocks
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import Prediction
@@ -109,6 +112,44 @@ def test_groups_cover_all_experts_in_order_and_fit_the_budget() -> None:
     groups = list(store.groups(frozenset({Experts.BASE})))
     assert [e for group in groups for e in group] == list(range(committee.n_experts))
     assert len(groups) == len(block_bytes)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 1.0])
+def test_factors_alive_at_once_stay_within_the_budget(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    committee = many_experts()
+    block = max(
+        float(np.diff(committee.offsets)[b.start : b.stop].max()) for b in expert_blocks(range(committee.n_experts))
+    )
+    one_block = EXPERT_BLOCK * block * (block + 6) * 8
+    total = sum(float(m * (m + 6) * 8) for m in np.diff(committee.offsets)[1:])
+    alive: list[float] = []
+    factored: weakref.WeakSet[AugmentedFactor] = weakref.WeakSet()
+
+    def counted(*arguments: Any) -> AugmentedFactor:
+        factor = factor_augmented(*arguments)
+        factored.add(factor)
+        alive.append(sum(float(f.lower.numel() + f.coupling.numel()) * 8 for f in list(factored)))
+        return factor
+
+    monkeypatch.setattr(factors, "factor_augmented", counted)
+    store = FactorStore(committee, share * total)
+    for _ in range(2):
+        run(committee, [GRBCM()], store, mean_only=False)
+    assert max(alive) <= max(share * total, one_block)
+    assert (len(alive) == committee.n_experts - 1) == (share == 1.0)
+
+
+def test_a_lower_budget_lets_go_of_kept_factors() -> None:
+    committee = many_experts()
+    store = FactorStore(committee, 1e9)
+    run(committee, [GRBCM()], store, mean_only=False)
+    kept = weakref.ref(
+        store.load(frozenset({Experts.AUGMENTED}), range(committee.n_experts), SerialEngine()).augmented[1]
+    )
+    assert kept() is not None
+    store.budget = 0.0
+    run(committee, [PoE()], store, mean_only=False)
+    assert kept() is None
 
 
 def test_largest_jitter_is_recorded() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpcommittee.errors import CheckpointError, NotPositiveDefiniteError
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray
-from gpcommittee.training import FactorisedObjective, SearchSpace, Trained, bound_messages, train
+from gpcommittee.training import FactorisedObjective, SearchSpace, Trained, bound_messages, stopping_advice, train
 from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
 from naive import NaiveGP
 
@@ -206,6 +207,18 @@ def test_fingerprint_depends_on_settings_values_shapes_and_types() -> None:
 def test_space_names_every_element_with_its_index() -> None:
     assert SPACE.names == ("outputscale", "base_kernel.lengthscale[0]", "base_kernel.lengthscale[1]", "noise_variance")
     assert SearchSpace.of(KernelFunction(RBFKernel())).names == ("lengthscale", "noise_variance")
+
+
+def test_noise_floor_is_what_the_precision_can_tell_from_none() -> None:
+    single = SearchSpace.of(KernelFunction(make_kernel("squared_exponential", 2), torch.float32))
+    assert np.exp(SPACE.lower[-1]) == pytest.approx(1e-8)
+    assert 1e-6 < np.exp(single.lower[-1]) < 1e-5
+
+
+@pytest.mark.parametrize(("reason", "said"), [("reached the limit of 5", "evaluations"), ("ABNORMAL", "rounding")])
+def test_advice_fits_the_reason_for_stopping(reason: str, said: str) -> None:
+    record = replace(run(objective(), limit=2).record, reason=reason)
+    assert said in stopping_advice(record)
 
 
 def test_bounds_are_named_with_their_usual_meaning() -> None:

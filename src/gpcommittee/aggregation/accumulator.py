@@ -54,17 +54,46 @@ class Accumulator:
 
 
 def empty(like: Tensor) -> Accumulator:
-    """The accumulator of no term, at as many test points as ``like`` has."""
+    """The accumulator of no term.
+
+    Parameters
+    ----------
+    like : Tensor, shape (n_points,)
+        Gives number of points, type and device.
+
+    Returns
+    -------
+    Accumulator
+    """
     return Accumulator(0, torch.zeros_like(like), torch.zeros_like(like), None)
 
 
 def single(term: Term) -> Accumulator:
-    """The accumulator of one term."""
+    """The accumulator of one term.
+
+    Parameters
+    ----------
+    term : Term
+
+    Returns
+    -------
+    Accumulator
+    """
     return Accumulator(1, term.weight * term.precision, term.weight * term.shift, term)
 
 
 def merge(first: Accumulator, second: Accumulator) -> Accumulator:
-    """The accumulator of both, the experts of ``first`` before those of ``second``."""
+    """The accumulator of both; associative.
+
+    Parameters
+    ----------
+    first, second : Accumulator
+        At the same test points, the experts of ``first`` before those of ``second``.
+
+    Returns
+    -------
+    Accumulator
+    """
     return Accumulator(
         first.count + second.count,
         first.precision + second.precision,

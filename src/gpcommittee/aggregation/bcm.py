@@ -21,7 +21,8 @@ class BCM(AdditiveRule):
 
     Parameters
     ----------
-    level : {"latent", "observation"}
+    level : {"latent", "observation"}, default="latent"
+        Combine latent variances and add the noise last, or combine noisy variances as the paper does.
 
     References
     ----------
@@ -41,7 +42,8 @@ class RBCM(AdditiveRule):
 
     Parameters
     ----------
-    level : {"latent", "observation"}
+    level : {"latent", "observation"}, default="latent"
+        Combine latent variances and add the noise last, or combine noisy variances as the paper does.
 
     References
     ----------

@@ -17,8 +17,13 @@ class Communication(AdditiveRule):
 
     Parameters
     ----------
-    level : {"latent", "observation"}
+    level : {"latent", "observation"}, default="latent"
         Makes no difference here: one expert is not combined with anything.
+
+    References
+    ----------
+    Liu, Cai, Wang and Ong (2018), section 3.1 (M_c). Chalupka, Williams and Murray (2013), "A framework for evaluating
+    approximation methods for Gaussian process regression", JMLR 14, as the subset-of-data baseline.
     """
 
     experts: ClassVar[Experts] = Experts.NONE

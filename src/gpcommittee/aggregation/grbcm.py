@@ -26,8 +26,9 @@ class GRBCM(AdditiveRule):
 
     Parameters
     ----------
-    level : {"latent", "observation"}
-    lead : {"best", "first", None}
+    level : {"latent", "observation"}, default="latent"
+        Combine latent variances and add the noise last, or combine noisy variances as the paper does.
+    lead : {"best", "first", None}, default="best"
         Which augmented expert has weight 1: the most certain one at each test point, the first one everywhere (the
         paper's beta_2 = 1), or none. Any choice of one expert makes a committee of two sets the exact GP.
 

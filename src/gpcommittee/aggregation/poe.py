@@ -23,11 +23,12 @@ Weights = Literal["uniform", "entropy"]
 class PoE(AdditiveRule):
     """Product of experts: every expert has weight 1.
 
-    Its variance vanishes as the number of experts grows (Propositions 2 and 3 of the paper).
+    Its variance vanishes as the number of experts grows (Propositions 1 and 2 of the paper).
 
     Parameters
     ----------
-    level : {"latent", "observation"}
+    level : {"latent", "observation"}, default="latent"
+        Combine latent variances and add the noise last, or combine noisy variances as the paper does.
 
     References
     ----------
@@ -47,8 +48,9 @@ class GPoE(AdditiveRule):
 
     Parameters
     ----------
-    level : {"latent", "observation"}
-    weights : {"uniform", "entropy"}
+    level : {"latent", "observation"}, default="latent"
+        Combine latent variances and add the noise last, or combine noisy variances as the paper does.
+    weights : {"uniform", "entropy"}, default="uniform"
         1/M, as the paper uses it, or the entropy an expert gains over the prior. Entropy weights are not normalised,
         as in the paper: far from the data all of them vanish and the variance grows without limit.
 

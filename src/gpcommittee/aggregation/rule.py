@@ -83,19 +83,68 @@ class AdditiveRule(Rule, ABC):
 
     @abstractmethod
     def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
-        """Weight b_i, shape (n_points,), of an expert whose variance at this rule's level is ``variance``."""
+        """Weight b_i of one expert.
+
+        Parameters
+        ----------
+        variance : Tensor, shape (n_points,)
+            The expert's variance at this rule's level.
+        context : Context
+        expert : int
+            Number of the expert; 0 is the communication expert.
+
+        Returns
+        -------
+        Tensor, shape (n_points,)
+        """
 
     def settle(self, total: Accumulator) -> Accumulator:
-        """Last word on the sum once every expert is in it."""
+        """Last word on the sum once every expert is in it.
+
+        Parameters
+        ----------
+        total : Accumulator
+
+        Returns
+        -------
+        Accumulator
+        """
         return total
 
     def at_level(self, var_latent: Tensor, context: Context) -> Tensor:
-        """A latent variance at this rule's level."""
+        """A latent variance at this rule's level.
+
+        Parameters
+        ----------
+        var_latent : Tensor, shape (n_points,)
+        context : Context
+
+        Returns
+        -------
+        Tensor, shape (n_points,)
+            The same, or the noise variance added.
+        """
         return var_latent + context.noise_variance if self.level == "observation" else var_latent
 
 
 def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Context, expert: int) -> Accumulator:
-    """The sum with one more expert in it (expert 0 is the communication expert)."""
+    """The sum with one more expert in it (Eqs. 4 and 14 of the paper, in excess form).
+
+    Parameters
+    ----------
+    rule : AdditiveRule
+    total : Accumulator
+        Sum of the experts before this one.
+    moments : Moments
+        Of this expert, in the form that ``rule.experts`` names.
+    context : Context
+    expert : int
+        Number of the expert; 0 is the communication expert.
+
+    Returns
+    -------
+    Accumulator
+    """
     variance = rule.at_level(moments.var_latent, context)
     precision, shift = 1 / variance, moments.mean / variance
     reference = reference_distribution(rule, context)
@@ -106,10 +155,20 @@ def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Conte
 
 
 def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Moments:
-    """Aggregated mean and latent variance.
+    """Aggregated mean and latent variance (Eqs. 4 and 14 of the paper).
 
-    At the observation level the latent variance is the aggregated noisy one less the noise; it is negative where the
-    rule promises less than the noise.
+    Parameters
+    ----------
+    rule : AdditiveRule
+    total : Accumulator
+        Sum of all experts.
+    context : Context
+
+    Returns
+    -------
+    Moments
+        At the observation level the latent variance is the aggregated noisy one less the noise; it is negative where
+        the rule promises less than the noise.
     """
     settled = rule.settle(total)
     reference = reference_distribution(rule, context)

@@ -40,6 +40,16 @@ PAPER_RULES: dict[str, Rule] = {
 def make_rule(aggregation: object, named: dict[str, Rule] = RULES) -> Rule:
     """A rule from its name, or the rule itself.
 
+    Parameters
+    ----------
+    aggregation : str or Rule
+    named : dict of str to Rule, optional
+        Rules by name. Default: ``RULES``.
+
+    Returns
+    -------
+    Rule
+
     Raises
     ------
     InvalidParameterError
@@ -60,6 +70,15 @@ CLASSES: dict[str, type[Rule]] = {rule.__name__: rule for rule in (PoE, GPoE, BC
 def rule_to_spec(rule: Rule) -> dict[str, object]:
     """A rule as plain values, for a model file.
 
+    Parameters
+    ----------
+    rule : Rule
+
+    Returns
+    -------
+    dict
+        Class name and settings.
+
     Raises
     ------
     InvalidParameterError
@@ -74,5 +93,19 @@ def rule_to_spec(rule: Rule) -> dict[str, object]:
 
 
 def rule_from_spec(spec: Mapping[str, Any]) -> Rule:
-    """The rule that ``rule_to_spec`` described."""
+    """The rule that ``rule_to_spec`` described.
+
+    Parameters
+    ----------
+    spec : mapping
+
+    Returns
+    -------
+    Rule
+
+    Raises
+    ------
+    KeyError
+        If the rule's class is not one of this package.
+    """
     return CLASSES[spec["rule"]](**spec["settings"])

@@ -13,13 +13,12 @@ from gpcommittee.data.scaling import (
 from gpcommittee.data.sources import TableSource, open_table
 from gpcommittee.data.tables import TableRows, check_table, iter_batches, read_table
 from gpcommittee.data.validation import check_finite, check_numeric
-from gpcommittee.data.writing import atomic_path, check_output, write_table
+from gpcommittee.data.writing import check_output, write_table
 
 __all__ = [
     "ColumnPlan",
     "TableRows",
     "TableSource",
-    "atomic_path",
     "check_finite",
     "check_numeric",
     "check_output",

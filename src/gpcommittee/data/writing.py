@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv as text_csv
 import io
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from pyarrow import csv
 from gpcommittee.data._wording import quoted
 from gpcommittee.data.endings import ENDINGS, is_csv, is_gzip, is_parquet
 from gpcommittee.errors import InvalidInputError, InvalidParameterError
+from gpcommittee.files import replacing, why_not_writable
 
 
 def write_table(
@@ -60,7 +60,7 @@ def write_table(
     1.5,0.25
     """
     target = check_output(path)
-    with atomic_path(target) as temporary:
+    with replacing(target) as temporary:
         return _write(temporary, target, columns, iter(batches))
 
 
@@ -84,38 +84,9 @@ def check_output(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if not (is_csv(target) or is_parquet(target)):
         raise InvalidParameterError(f"{target.name!r} has an unknown ending. Allowed are {ENDINGS}.")
-    if not target.parent.is_dir():
-        raise InvalidParameterError(f"The folder {str(target.parent)!r} does not exist. Create it first.")
-    if target.is_dir():
-        raise InvalidParameterError(f"{str(target)!r} is a folder. Name a file.")
-    if not os.access(target.resolve().parent, os.W_OK | os.X_OK):
-        raise InvalidParameterError(f"No permission to create files in {str(target.resolve().parent)!r}.")
+    if problem := why_not_writable(target):
+        raise InvalidParameterError(f"Cannot write '{target}': {problem}")
     return target
-
-
-@contextmanager
-def atomic_path(target: Path) -> Iterator[Path]:
-    """A temporary name beside the target, renamed to it when the block ends and removed when it fails.
-
-    A symbolic link stays a link; the file it points to is replaced.
-
-    Parameters
-    ----------
-    target : pathlib.Path
-
-    Yields
-    ------
-    pathlib.Path
-        Where to write.
-    """
-    final = target.resolve()
-    temporary = final.with_name(f".gpcommittee-{secrets.token_hex(8)}.tmp")
-    try:
-        yield temporary
-        _flush_to_disk(temporary)
-        temporary.replace(final)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write(temporary: Path, target: Path, columns: Sequence[str], batches: Iterator[Mapping[str, NDArray[Any]]]) -> int:
@@ -164,8 +135,3 @@ def _record_batch(batch: Mapping[str, NDArray[Any]], schema: pa.Schema) -> pa.Re
     # from_pandas: a NaN is a missing value.
     arrays = [pa.array(batch[column.name], type=column.type, from_pandas=True) for column in schema]
     return pa.record_batch(arrays, schema=schema)
-
-
-def _flush_to_disk(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

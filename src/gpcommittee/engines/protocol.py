@@ -13,8 +13,22 @@ class Engine(Protocol):
     """Runs tasks, each with one BLAS thread, and yields their results in the order of the items."""
 
     @property
-    def n_workers(self) -> int: ...
+    def n_workers(self) -> int:
+        """Tasks that run at the same time."""
+        ...
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results of ``function`` in the order of ``items``, at most a few per worker waiting to be taken."""
+        """Results in the order of the items, at most a few per worker waiting to be taken.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an item; an error that it raises ends the iteration.
+        items : iterable
+
+        Yields
+        ------
+        object
+            ``function(item)`` for each item.
+        """
         ...

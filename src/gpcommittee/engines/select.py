@@ -22,6 +22,10 @@ def make_engine(n_jobs: int | None) -> Engine:
         Worker threads, each with one BLAS thread. None: as many as PyTorch may use in this process (so that nested
         parallelism, which lowers that number, is respected). -1: all processors, -2: all but one, and so on.
 
+    Returns
+    -------
+    Engine
+
     Raises
     ------
     InvalidParameterError

@@ -14,7 +14,19 @@ class SerialEngine:
     n_workers = 1
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results of ``function`` in the order of ``items``."""
+        """Results in the order of the items.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an item; an error that it raises ends the iteration.
+        items : iterable
+
+        Yields
+        ------
+        object
+            ``function(item)`` for each item.
+        """
         for item in items:
             with one_blas_thread():
                 result = function(item)

@@ -28,7 +28,19 @@ class ThreadEngine:
         self.n_workers = n_workers
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results of ``function`` in the order of ``items``."""
+        """Results in the order of the items.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an item; an error that it raises ends the iteration.
+        items : iterable
+
+        Yields
+        ------
+        object
+            ``function(item)`` for each item.
+        """
         remaining = iter(items)
         with (
             one_blas_thread(),

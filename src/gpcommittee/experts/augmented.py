@@ -32,7 +32,7 @@ class AugmentedFactor:
     weights : Tensor, shape (m,)
         The residual target whitened by it.
     jitter : float
-        Jitter the factor needed, as a share of the mean diagonal.
+        Jitter the factor needed, as a share of the mean prior variance.
     """
 
     X: Tensor
@@ -45,6 +45,18 @@ class AugmentedFactor:
 def factor_augmented(committee: Committee, communication: BaseFactor, expert: int) -> AugmentedFactor:
     """Factor one augmented expert.
 
+    Parameters
+    ----------
+    committee : Committee
+    communication : BaseFactor
+        Factor of the communication expert.
+    expert : int
+        At least 1.
+
+    Returns
+    -------
+    AugmentedFactor
+
     Raises
     ------
     NotPositiveDefiniteError
@@ -52,15 +64,34 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
     """
     X, y = committee.block(expert)
     coupling = solve_lower(communication.lower, committee.covariance(communication.X, X))
-    residual = committee.noisy_covariance(X).addmm_(coupling.mT, coupling, alpha=-1.0)
-    lower, jitter = cholesky(residual, f"residual covariance of expert {expert}")
+    noisy = committee.noisy_covariance(X)
+    scale = noisy.diagonal().mean().item()
+    lower, jitter = cholesky(
+        noisy.addmm_(coupling.mT, coupling, alpha=-1.0), f"residual covariance of expert {expert}", scale
+    )
     return AugmentedFactor(X, coupling, lower, solve_lower(lower, y - coupling.mT @ communication.weights), jitter)
 
 
 def augmented_moments(
     committee: Committee, factor: AugmentedFactor, communication: Projection, x: Tensor, prior_variance: Tensor
 ) -> Moments:
-    """Posterior mean and latent variance of an augmented expert at test points ``x``, shape (n_points, n_features)."""
+    """Posterior mean and latent variance of an augmented expert at test points (section 3.1 of the paper).
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : AugmentedFactor
+    communication : Projection
+        The communication expert's view of the same test points.
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    prior_variance : Tensor, shape (n_points,)
+        Latent prior variance there.
+
+    Returns
+    -------
+    Moments
+    """
     residual = committee.covariance(factor.X, x).addmm_(factor.coupling.mT, communication.whitened, alpha=-1.0)
     whitened = solve_lower(factor.lower, residual)
     variance = communication.moments.var_latent - column_sums_of_squares(whitened)

@@ -39,7 +39,15 @@ class BaseFactor:
 
 @dataclass(frozen=True)
 class Projection:
-    """An expert's view of a chunk of test points: V = L^-1 K_i*, shape (m, n_points), and its moments there."""
+    """An expert's view of a chunk of test points.
+
+    Attributes
+    ----------
+    whitened : Tensor, shape (m, n_points)
+        V = L^-1 K_i*.
+    moments : Moments
+        Its mean and latent variance there.
+    """
 
     whitened: Tensor
     moments: Moments
@@ -47,6 +55,15 @@ class Projection:
 
 def factor_base(committee: Committee, expert: int) -> BaseFactor:
     """Factor one base expert.
+
+    Parameters
+    ----------
+    committee : Committee
+    expert : int
+
+    Returns
+    -------
+    BaseFactor
 
     Raises
     ------
@@ -59,19 +76,60 @@ def factor_base(committee: Committee, expert: int) -> BaseFactor:
 
 
 def project(committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor) -> Projection:
-    """Whitened cross-covariance and moments of a base expert at test points ``x`` of shape (n_points, n_features)."""
+    """Whitened cross-covariance and moments of a base expert at test points (Eq. 3 of the paper).
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : BaseFactor
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    prior_variance : Tensor, shape (n_points,)
+        Latent prior variance there.
+
+    Returns
+    -------
+    Projection
+    """
     whitened = solve_lower(factor.lower, committee.covariance(factor.X, x))
     variance = floor_variance(prior_variance - column_sums_of_squares(whitened), prior_variance)
     return Projection(whitened, Moments(whitened.mT @ factor.weights, variance))
 
 
 def base_moments(committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor) -> Moments:
-    """Posterior mean and latent variance of a base expert at test points (Eq. 3)."""
+    """Posterior mean and latent variance of a base expert at test points (Eq. 3 of the paper).
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : BaseFactor
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    prior_variance : Tensor, shape (n_points,)
+        Latent prior variance there.
+
+    Returns
+    -------
+    Moments
+    """
     return project(committee, factor, x, prior_variance).moments
 
 
 def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
-    """Posterior mean alone, shape (n_points,): one product, no triangular solve per test point."""
+    """Posterior mean alone (Eq. 3a of the paper): one product, no triangular solve per test point.
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : BaseFactor
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+
+    Returns
+    -------
+    Tensor, shape (n_points,)
+        In standardised units.
+    """
     return committee.covariance(x, factor.X) @ solve_lower_transposed(factor.lower, factor.weights)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -33,31 +33,76 @@ class Committee:
     y: Tensor
     offsets: IntArray
 
+    def on(self, device: torch.device) -> Committee:
+        """The same committee on another device."""
+        return replace(self, kernel=self.kernel.on(device), X=self.X.to(device), y=self.y.to(device))
+
     @property
     def n_experts(self) -> int:
+        """Number of experts, the communication expert included."""
         return len(self.offsets) - 1
 
     @property
     def noise_variance(self) -> float:
+        """Noise variance on a target of variance 1."""
         return self.hyperparameters.noise_variance
 
     def block(self, expert: int) -> tuple[Tensor, Tensor]:
-        """Inputs and target of one expert, as views."""
+        """Inputs (m, n_features) and target (m,) of one expert, as views.
+
+        Parameters
+        ----------
+        expert : int
+
+        Returns
+        -------
+        X, y : Tensor
+        """
         rows = slice(int(self.offsets[expert]), int(self.offsets[expert + 1]))
         return self.X[rows], self.y[rows]
 
     def covariance(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Latent covariance at the shared hyperparameters, shape (n1, n2)."""
+        """Latent covariance at the shared hyperparameters.
+
+        Parameters
+        ----------
+        x1, x2 : Tensor, shapes (n1, n_features) and (n2, n_features)
+            Standardised inputs.
+
+        Returns
+        -------
+        Tensor, shape (n1, n2)
+        """
         with torch.no_grad():
             return self.kernel.covariance(self._theta, x1, x2)
 
     def noisy_covariance(self, x: Tensor) -> Tensor:
-        """K + s2 I of one set of inputs, shape (n, n)."""
+        """K + s2 I of one set of inputs.
+
+        Parameters
+        ----------
+        x : Tensor, shape (n, n_features)
+            Standardised inputs.
+
+        Returns
+        -------
+        Tensor, shape (n, n)
+        """
         with torch.no_grad():
             return self.kernel.noisy_covariance(self._theta, x, self.noise_variance)
 
     def prior_variance(self, x: Tensor) -> Tensor:
-        """Latent prior variance k(x, x), shape (n,)."""
+        """Latent prior variance k(x, x).
+
+        Parameters
+        ----------
+        x : Tensor, shape (n, n_features)
+            Standardised inputs.
+
+        Returns
+        -------
+        Tensor, shape (n,)
+        """
         with torch.no_grad():
             return self.kernel.variance(self._theta, x)
 

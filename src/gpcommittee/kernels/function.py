@@ -26,7 +26,16 @@ INTERVAL_MARGIN = 1e-6
 
 @dataclass(frozen=True)
 class Parameter:
-    """One trainable kernel parameter: its name, shape and search bounds in unconstrained space."""
+    """One trainable kernel parameter.
+
+    Attributes
+    ----------
+    name : str
+        As the kernel names it, in unconstrained space (``base_kernel.raw_lengthscale``).
+    shape : torch.Size
+    lower, upper : float
+        Search bounds in unconstrained space, infinite where there is none.
+    """
 
     name: str
     shape: torch.Size
@@ -62,37 +71,105 @@ class KernelFunction:
         self.device = torch.device(device)
         self._local = threading.local()
 
+    def on(self, device: torch.device | str) -> KernelFunction:
+        """The same function on another device."""
+        return KernelFunction(self._module, self.dtype, device)
+
     @property
     def description(self) -> str:
         """The kernel's structure and its parameters' search bounds, in words."""
         return f"{self._module} {self.parameters}"
 
     def covariance(self, theta: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
-        """Dense covariance, shape (n1, n2), of inputs of shapes (n1, d) and (n2, d)."""
+        """Dense covariance of two sets of inputs.
+
+        Parameters
+        ----------
+        theta : Tensor, shape (n_parameters,)
+            Unconstrained parameters.
+        x1, x2 : Tensor, shapes (n1, d) and (n2, d)
+
+        Returns
+        -------
+        Tensor, shape (n1, n2)
+        """
         return self._call(theta, lambda module: dense(module, x1, x2))
 
     def noisy_covariance(self, theta: Tensor, x: Tensor, noise_variance: Tensor | float) -> Tensor:
-        """K + s2 I of one set of inputs, shape (n, n).
+        """K + s2 I of one set of inputs.
 
         The diagonal is the exact prior variance: kernels of a distance compute that of a row to itself with rounding
-        errors of 1e-8, as large as the smallest noise.
+        errors of up to 1e-7 (Matern-1/2 where a gradient is wanted), larger than the smallest noise.
+
+        Parameters
+        ----------
+        theta : Tensor, shape (n_parameters,)
+            Unconstrained parameters.
+        x : Tensor, shape (n, d)
+        noise_variance : Tensor of one value, or float
+            s2.
+
+        Returns
+        -------
+        Tensor, shape (n, n)
         """
         return torch.diagonal_scatter(self.covariance(theta, x, x), self.variance(theta, x) + noise_variance)
 
     def variance(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Prior variance k(x, x) of each row, shape (n,)."""
+        """Prior variance k(x, x) of each row.
+
+        Parameters
+        ----------
+        theta : Tensor, shape (n_parameters,)
+            Unconstrained parameters.
+        x : Tensor, shape (n, d)
+
+        Returns
+        -------
+        Tensor, shape (n,)
+        """
         return self._call(theta, lambda module: dense(module, x, x, diag=True))
 
     def log_prior(self, theta: Tensor) -> Tensor:
-        """Sum of the log densities of the kernel's registered priors; 0 where it has none."""
+        """Sum of the log densities of the kernel's registered priors, in nats.
+
+        Parameters
+        ----------
+        theta : Tensor, shape (n_parameters,)
+            Unconstrained parameters; the densities are those of the natural values, without a Jacobian.
+
+        Returns
+        -------
+        Tensor of one value
+            0 where the kernel has no priors.
+        """
         return self._call(theta, _sum_log_priors)
 
     def tensor(self, theta: FloatArray) -> Tensor:
-        """The parameter vector as a tensor of this kernel's dtype on its device."""
+        """An array as a tensor of this kernel's dtype on its device.
+
+        Parameters
+        ----------
+        theta : ndarray, any shape
+
+        Returns
+        -------
+        Tensor, same shape
+        """
         return torch.as_tensor(theta, dtype=self.dtype, device=self.device)
 
     def with_parameters(self, theta: FloatArray) -> Kernel:
-        """A copy of the kernel that holds the given parameters."""
+        """A copy of the kernel that holds the given parameters.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (n_parameters,)
+            Unconstrained parameters.
+
+        Returns
+        -------
+        gpytorch.kernels.Kernel
+        """
         kernel = deepcopy(self._module)
         named = dict(kernel.named_parameters())
         with torch.no_grad():
@@ -101,7 +178,18 @@ class KernelFunction:
         return kernel
 
     def natural_values(self, theta: FloatArray) -> dict[str, FloatArray]:
-        """Parameters in their natural (constrained) units, by name without the ``raw_`` prefix."""
+        """Trainable parameters in their natural (constrained) units.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (n_parameters,)
+            Unconstrained parameters.
+
+        Returns
+        -------
+        dict of str to ndarray
+            By name without the ``raw_`` prefix.
+        """
         kernel = self.with_parameters(theta)
         constrained = {n: (p if c is None else c.transform(p)) for n, p, c in kernel.named_parameters_and_constraints()}
         return {

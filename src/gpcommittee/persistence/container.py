@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from gpcommittee.errors import InvalidParameterError, ModelFileError
-from gpcommittee.persistence.atomic import check_writable, replacing
+from gpcommittee.files import replacing, why_not_writable
 from gpcommittee.persistence.jsonable import canonical_json, parse_canonical_json
 
 FORMAT = "gpcommittee-model"
@@ -72,6 +72,23 @@ def write_model_file(
             f"Cannot write the model file '{path}': {error}. A file that was there before is unchanged. "
             "Check the free space and the permissions of its folder, or choose another one."
         ) from error
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Say before long work starts that a model file could not be written afterwards.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the model file is to be. A file that is there already may be replaced.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder does not exist or cannot be written, or the path is a folder itself.
+    """
+    if problem := why_not_writable(path):
+        raise ModelFileError(f"Cannot write the model file '{path}': {problem}")
 
 
 def read_model_file(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -32,6 +32,7 @@ class StoredModel:
     settings : dict
         The estimator's constructor arguments.
     committee : Committee
+        On the CPU when read from a file.
     partition : Partition
     scaling : Standardisation
     training : TrainingRecord or None
@@ -110,14 +111,14 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
     settings, names = manifest["settings"], manifest["feature_names"]
     partition = Partition(arrays["order"], arrays["offsets"])
     fitted = _kernel_from_spec(manifest["kernel"], kernel)
-    function = KernelFunction(fitted, getattr(torch, settings["dtype"]), settings["device"] or "cpu")
+    function = KernelFunction(fitted, getattr(torch, settings["dtype"]))
     return StoredModel(
         settings=_settings_from_spec(settings, partition, kernel),
         committee=Committee(
             function,
             Hyperparameters(function.start, manifest["log_noise_variance"]),
-            torch.from_numpy(arrays["X"]).to(function.device),
-            torch.from_numpy(arrays["y"]).to(function.device),
+            torch.from_numpy(arrays["X"]),
+            torch.from_numpy(arrays["y"]),
             partition.offsets,
         ),
         partition=partition,

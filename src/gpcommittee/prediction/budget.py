@@ -11,7 +11,17 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def factor_budget(memory_budget: float | None) -> float:
-    """Bytes for factors: ``memory_budget`` in GiB, or by default half of the memory this process may use."""
+    """Bytes that factors may take.
+
+    Parameters
+    ----------
+    memory_budget : float or None
+        In GiB. None: half of the memory that this process may use.
+
+    Returns
+    -------
+    float
+    """
     return DEFAULT_SHARE * usable_memory() if memory_budget is None else memory_budget * GIBIBYTE
 
 

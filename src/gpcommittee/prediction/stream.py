@@ -7,7 +7,7 @@ flight, and O(T) numbers per rule; never experts x test points.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -58,9 +58,8 @@ def additive_moments(
     chunks = request.chunks(CHUNK)
     with reporter.stage("predict", len(chunks) * sum(len(expert_blocks(group)) for group in groups)) as stage:
         for group in groups:
-            work = partial(_sum_block, rules, request, store.load(kinds, group, engine))
             tasks = [_Task(chunk, block) for chunk in chunks for block in expert_blocks(group)]
-            for task, part in zip(tasks, engine.map(work, tasks), strict=True):
+            for task, part in _block_sums(rules, request, store.load(kinds, group, engine), tasks, engine):
                 sums = _merge(partial_sums.pop(task.chunk.start, None), part)
                 if task.block.stop == groups[-1].stop:
                     _finish_chunk(rules, sums, outputs, task.chunk)
@@ -68,6 +67,13 @@ def additive_moments(
                     partial_sums[task.chunk.start] = sums
                 stage.advance()
     return outputs
+
+
+def _block_sums(
+    rules: Sequence[AdditiveRule], request: Request, factors: Factors, tasks: Sequence[_Task], engine: Engine
+) -> Iterator[tuple[_Task, _Sums]]:
+    """Tasks with their sums in order; the factors of the group are let go with the last of them."""
+    yield from zip(tasks, engine.map(partial(_sum_block, rules, request, factors), tasks), strict=True)
 
 
 def _sum_block(rules: Sequence[AdditiveRule], request: Request, factors: Factors, task: _Task) -> _Sums:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,39 +24,54 @@ class FitOptions:
 
     Attributes
     ----------
-    noise_variance : float
-        Start, or the value itself when nothing is optimised; on a target of variance 1.
     optimise : bool
     max_evaluations : int
     checkpoint : path-like or None
     """
 
-    noise_variance: float
     optimise: bool
     max_evaluations: int
     checkpoint: str | os.PathLike[str] | None
 
 
-def fit_committee(
-    kernel: KernelFunction,
-    X: FloatArray,
-    y: FloatArray,
-    partition: Partition,
-    options: FitOptions,
-    engine: Engine,
-    reporter: Reporter,
-) -> tuple[Committee, Trained | None]:
-    """Order the rows by expert and learn the hyperparameters.
+def arrange(
+    kernel: KernelFunction, X: FloatArray, y: FloatArray, partition: Partition, noise_variance: float
+) -> Committee:
+    """The committee before training: rows ordered by expert, the kernel's present values as hyperparameters.
 
     Parameters
     ----------
     kernel : KernelFunction
-        Its present values are the start.
     X : ndarray, shape (n_rows, n_features)
         Standardised inputs.
     y : ndarray, shape (n_rows,)
         Standardised target.
     partition : Partition
+    noise_variance : float
+        On a target of variance 1.
+
+    Returns
+    -------
+    Committee
+    """
+    return Committee(
+        kernel,
+        Hyperparameters(kernel.start, float(np.log(noise_variance))),
+        kernel.tensor(X[partition.order]),
+        kernel.tensor(y[partition.order]),
+        partition.offsets,
+    )
+
+
+def fit_committee(
+    initial: Committee, options: FitOptions, engine: Engine, reporter: Reporter
+) -> tuple[Committee, Trained | None]:
+    """Learn the hyperparameters of a committee.
+
+    Parameters
+    ----------
+    initial : Committee
+        Its hyperparameters are the start.
     options : FitOptions
     engine : Engine
     reporter : Reporter
@@ -74,24 +89,17 @@ def fit_committee(
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored at the start.
     """
-    start = np.append(kernel.start, np.log(options.noise_variance))
-    initial = Committee(
-        kernel,
-        Hyperparameters(start[:-1], float(start[-1])),
-        kernel.tensor(X[partition.order]),
-        kernel.tensor(y[partition.order]),
-        partition.offsets,
-    )
     if not options.optimise:
         return initial, None
+    start = np.append(initial.hyperparameters.kernel, initial.hyperparameters.log_noise_variance)
     blocks = [initial.block(expert) for expert in range(initial.n_experts)]
-    objective = FactorisedObjective(kernel, blocks, engine)
+    objective = FactorisedObjective(initial.kernel, blocks, engine)
     log = _open_log(initial, start, options)
-    space = SearchSpace.of(kernel)
-    trained = train(objective, len(y), space, start, options.max_evaluations, reporter, log)
+    space = SearchSpace.of(initial.kernel)
+    trained = train(objective, len(initial.y), space, start, options.max_evaluations, reporter, log)
     if log is not None and trained.record.reused:
         reporter.message(f"Reused {trained.record.reused} evaluations from the checkpoint {log.path}.")
-    return Committee(kernel, trained.hyperparameters, initial.X, initial.y, initial.offsets), trained
+    return replace(initial, hyperparameters=trained.hyperparameters), trained
 
 
 def _open_log(committee: Committee, start: FloatArray, options: FitOptions) -> EvaluationLog | None:

@@ -39,6 +39,7 @@ class FactorisedObjective:
 
     @property
     def n_rows(self) -> int:
+        """Rows of all experts."""
         return sum(len(y) for _, y in self.blocks)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:

@@ -26,9 +26,22 @@ REJECTION_STEEPNESS = 10.0
 """Curvature of the bowl, per row, that stands in for the objective where a factor fails."""
 
 
+LIMIT = "reached the limit"
+"""Begins the reason for stopping when the evaluations are spent."""
+
+
 @dataclass(frozen=True)
 class Trained:
-    """Result of training: the hyperparameters, the record, and which parameters ended on which bound."""
+    """Result of training.
+
+    Attributes
+    ----------
+    hyperparameters : Hyperparameters
+        The best point that was evaluated.
+    record : TrainingRecord
+    at_lower, at_upper : tuple of str
+        Parameters that ended on their lower and on their upper bound.
+    """
 
     hyperparameters: Hyperparameters
     record: TrainingRecord
@@ -45,7 +58,7 @@ def train(
     reporter: Reporter,
     log: EvaluationLog | None = None,
 ) -> Trained:
-    """Minimise the objective from ``start``.
+    """Minimise the objective from ``start`` by L-BFGS-B.
 
     Parameters
     ----------
@@ -61,10 +74,21 @@ def train(
     log : EvaluationLog, optional
         Evaluations are read from it where it has them, and added to it where it has not.
 
+    Returns
+    -------
+    Trained
+
     Raises
     ------
     NotPositiveDefiniteError
         If the objective cannot be evaluated at the start.
+    CheckpointError
+        If the log cannot be written.
+
+    References
+    ----------
+    Byrd, Lu, Nocedal and Zhu (1995), "A limited memory algorithm for bound constrained optimization", SIAM Journal on
+    Scientific Computing 16(5).
     """
     with reporter.stage("train", max_evaluations) as stage:
         tracker = _Tracker(objective, n_rows, max_evaluations, stage.advance, log)
@@ -83,7 +107,7 @@ def _run(tracker: _Tracker, start: FloatArray, space: SearchSpace) -> OptimizeRe
     try:
         return minimize(tracker, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     except _OutOfEvaluations:
-        return OptimizeResult(success=False, message=f"reached the limit of {tracker.limit} evaluations")
+        return OptimizeResult(success=False, message=f"{LIMIT} of {tracker.limit} evaluations")
 
 
 def _trained(tracker: _Tracker, result: OptimizeResult, space: SearchSpace) -> Trained:

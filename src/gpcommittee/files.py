@@ -8,32 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gpcommittee.errors import ModelFileError
 
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Say before long work starts that a model file could not be written afterwards.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where the model file is to be. A file that is there already may be replaced.
-
-    Raises
-    ------
-    ModelFileError
-        If the folder does not exist or cannot be written, or the path is a folder itself.
-    """
+def why_not_writable(path: str | os.PathLike[str]) -> str | None:
+    """What would keep a file from being written, and what to do; None if nothing would."""
     folder = Path(path).resolve().parent
     if not folder.is_dir():
-        raise ModelFileError(f"Cannot write the model file '{path}': there is no folder '{folder}'. Create it first.")
+        return f"there is no folder '{folder}'. Create it first."
     if Path(path).is_dir():
-        raise ModelFileError(f"Cannot write the model file '{path}': it is a folder. Add a file name, as in model.gpc.")
+        return "it is a folder. Add a file name."
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise ModelFileError(
-            f"Cannot write the model file '{path}': no permission to create files in '{folder}'. "
-            "Choose another folder or change its permissions."
-        )
+        return f"no permission to create files in '{folder}'. Choose another folder or change its permissions."
+    return None
 
 
 @contextmanager

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpcommittee.errors import ModelFileError
-from gpcommittee.persistence import atomic
-from gpcommittee.persistence.atomic import check_writable, replacing
+from gpcommittee import files
+from gpcommittee.files import replacing
 
 
 def test_the_file_appears_when_the_block_ends(tmp_path: Path) -> None:
@@ -59,7 +58,7 @@ def test_a_killed_process_leaves_the_old_file(tmp_path: Path) -> None:
     target.write_bytes(b"old")
     code = (
         f"import importlib.util, os, signal\n"
-        f"spec = importlib.util.spec_from_file_location('atomic', {atomic.__file__!r})\n"
+        f"spec = importlib.util.spec_from_file_location('files', {files.__file__!r})\n"
         f"module = importlib.util.module_from_spec(spec)\n"
         f"spec.loader.exec_module(module)\n"
         f"with module.replacing({str(target)!r}) as temporary:\n"
@@ -75,7 +74,7 @@ def test_a_killed_process_leaves_the_old_file(tmp_path: Path) -> None:
 
 def paths() -> dict[str, str]:
     """An import path for a new process that has not installed the package."""
-    return {"PYTHONPATH": os.pathsep.join([str(Path(atomic.__file__).parents[2]), *filter(None, sys.path)])}
+    return {"PYTHONPATH": os.pathsep.join([str(Path(files.__file__).parents[1]), *filter(None, sys.path)])}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permission bits and symbolic links are POSIX here")
@@ -107,26 +106,3 @@ def test_long_file_names_are_fine(tmp_path: Path) -> None:
     with replacing(target) as temporary:
         temporary.write_bytes(b"new")
     assert target.read_bytes() == b"new"
-
-
-def test_check_writable_accepts_a_new_and_an_old_file(tmp_path: Path) -> None:
-    check_writable(tmp_path / "new.gpc")
-    (tmp_path / "old.gpc").touch()
-    check_writable(str(tmp_path / "old.gpc"))
-    assert os.listdir(tmp_path) == ["old.gpc"]
-
-
-def test_check_writable_names_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"there is no folder '.*nowhere'. Create it first"):
-        check_writable(tmp_path / "nowhere" / "model.gpc")
-
-
-def test_check_writable_refuses_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"it is a folder\. Add a file name"):
-        check_writable(tmp_path)
-
-
-def test_check_writable_names_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(ModelFileError, match=r"no permission to create files in .* Choose another folder"):
-        check_writable(tmp_path / "model.gpc")

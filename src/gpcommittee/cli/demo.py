@@ -1,0 +1,41 @@
+"""The command ``demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpcommittee.cli.options import Jobs, Quiet
+from gpcommittee.cli.outcome import outcome
+
+
+def demo(
+    rows: Annotated[
+        int, typer.Option(min=100, metavar="N", help="Training points, drawn at random from the geoid.")
+    ] = 50_000,
+    step: Annotated[float, typer.Option(min=0.25, max=90, metavar="DEGREES", help="Grid spacing of the map.")] = 1.5,
+    out_dir: Annotated[Path, typer.Option(metavar="FOLDER", help="Where picture and model go.")] = Path(
+        "gpcommittee-demo"
+    ),
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides the training points and the partition.")] = 0,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn the Earth's geoid from scattered points and map it.
+
+    The geoid is the surface that the sea would have without winds and tides:
+    here EGM96, in metres above the WGS 84 ellipsoid. Writes a picture and the
+    model, and scores the map where the model saw no data.
+
+    [bold]Examples[/bold]
+
+    \b
+    gpcommittee demo
+    gpcommittee demo --rows 5000 --step 3 --out-dir quick
+    """  # noqa: D301
+    with outcome(quiet=quiet, after_interrupt="The demo keeps nothing of a run that was interrupted."):
+        from gpcommittee.cli.work.demo import run_demo
+
+        run_demo(rows, step, out_dir, seed=seed, n_jobs=jobs, quiet=quiet)

@@ -1,0 +1,97 @@
+"""Options of the command ``fit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpcommittee.cli.options import MACHINE, AggregationName, DtypeName, KernelName, PartitionName, listed, positive
+
+COMMITTEE, TRAINING = "Committee", "Training"
+
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict.")]
+ModelOut = Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Model file to write, as in model.gpc.")]
+ExpandDates = Annotated[
+    bool,
+    typer.Option("--expand-dates", help="Use dates as year, month and day, and times as hour and minute too (in UTC)."),
+]
+Kernel = Annotated[
+    KernelName,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=COMMITTEE,
+        help=f"What the target looks like, from smooth to rough or at several scales: {listed(KernelName)}.",
+    ),
+]
+Aggregation = Annotated[
+    AggregationName,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=COMMITTEE,
+        help=f"How the experts' predictions are combined: {listed(AggregationName)}.",
+    ),
+]
+NExperts = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", rich_help_panel=COMMITTEE, help="Number of experts, the communication expert included."
+    ),
+]
+ExpertSize = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        rich_help_panel=COMMITTEE,
+        show_default="500",
+        help="Rows per expert, instead of --n-experts.",
+    ),
+]
+CommunicationSize = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        rich_help_panel=COMMITTEE,
+        show_default="as in an expert",
+        help="Rows in the communication set, which every expert of grbcm sees.",
+    ),
+]
+PartitionBy = Annotated[
+    PartitionName,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=COMMITTEE,
+        help=f"How rows are divided among the experts: {listed(PartitionName)}.",
+    ),
+]
+NoiseVariance = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        callback=positive,
+        rich_help_panel=TRAINING,
+        help="Start of the noise variance, as a share of the target's.",
+    ),
+]
+MaxEvaluations = Annotated[
+    int, typer.Option(min=1, metavar="N", rich_help_panel=TRAINING, help="Most evaluations of the likelihood.")
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", rich_help_panel=TRAINING, help="Decides the partition.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        rich_help_panel=TRAINING,
+        help="Log of the training; after an interrupt the same command goes on from it.",
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel=MACHINE, show_default="cpu", help="PyTorch device, as in cuda."),
+]
+Dtype = Annotated[
+    DtypeName, typer.Option(metavar="NAME", rich_help_panel=MACHINE, help=f"Precision: {listed(DtypeName)}.")
+]

@@ -1,0 +1,136 @@
+"""Options that several commands share, and the names that may be chosen."""
+
+from __future__ import annotations
+
+import csv
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MACHINE = "Machine"
+
+
+class KernelName(StrEnum):
+    """Kernels by name."""
+
+    SQUARED_EXPONENTIAL = "squared_exponential"
+    MATERN12 = "matern12"
+    MATERN32 = "matern32"
+    MATERN52 = "matern52"
+    RATIONAL_QUADRATIC = "rational_quadratic"
+
+
+class AggregationName(StrEnum):
+    """Aggregation rules by name."""
+
+    GRBCM = "grbcm"
+    RBCM = "rbcm"
+    BCM = "bcm"
+    GPOE = "gpoe"
+    POE = "poe"
+    NPAE = "npae"
+    COMMUNICATION = "communication"
+
+
+class PartitionName(StrEnum):
+    """Partitions by name."""
+
+    TREE = "tree"
+    KMEANS = "kmeans"
+    RANDOM = "random"
+
+
+class DtypeName(StrEnum):
+    """Precisions by name."""
+
+    FLOAT64 = "float64"
+    FLOAT32 = "float32"
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def listed(names: type[StrEnum]) -> str:
+    """All names of a choice, for help."""
+    return ", ".join(names)
+
+
+def split_names(text: str | None) -> tuple[str, ...] | None:
+    """Column names from a comma-separated list; a name that holds a comma is put in double quotes.
+
+    Examples
+    --------
+    >>> split_names('x1, "width, mm"')
+    ('x1', 'width, mm')
+    """
+    return None if text is None else tuple(next(csv.reader([text], skipinitialspace=True), ()))
+
+
+def positive(value: float | None) -> float | None:
+    """Refuse a number that is not above 0."""
+    if value is not None and not 0 < value < float("inf"):
+        raise typer.BadParameter(f"{value} is not a finite number above 0.")
+    return value
+
+
+def share(value: float) -> float:
+    """Refuse a number outside 0 to 1."""
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"{value} does not lie between 0 and 1.")
+    return value
+
+
+def not_zero(value: int | None) -> int | None:
+    """Refuse 0."""
+    if value == 0:
+        raise typer.BadParameter("0 is not allowed; 1 is one thread, -1 all processors.")
+    return value
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="Table with a header line or column names: .csv, .csv.gz, .parquet or .pq."),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` wrote.")]
+Features = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Columns to predict from.", show_default="all but the target"),
+]
+FeaturesOfModel = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Columns in the model's order, for a model that was fitted without names."),
+]
+DropMissing = Annotated[
+    bool, typer.Option("--drop-missing", help="Leave rows with missing values out instead of refusing the table.")
+]
+Level = Annotated[
+    float, typer.Option(metavar="SHARE", callback=share, help="Probability of the central interval, between 0 and 1.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        callback=not_zero,
+        rich_help_panel=MACHINE,
+        help="Threads; -1 for all processors.",
+        show_default="as many as PyTorch may use",
+    ),
+]
+MemoryBudget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="GIB",
+        callback=positive,
+        rich_help_panel=MACHINE,
+        help="Memory for factors; beyond it they are computed again.",
+        show_default="half of the machine's",
+    ),
+]
+Output = Annotated[Format, typer.Option("--format", metavar="NAME", help=f"How to print: {listed(Format)}.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings; errors are told always.")]

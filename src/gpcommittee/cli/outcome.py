@@ -1,0 +1,76 @@
+"""How a command ends: errors and interrupts as one line and an exit code, our warnings as one line each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TextIO
+
+import typer
+
+from gpcommittee.errors import GPCommitteeError, GPCommitteeWarning
+
+ERROR, INTERRUPTED = 1, 130
+
+
+@contextmanager
+def outcome(*, quiet: bool = False, after_interrupt: str = "Nothing was written.") -> Iterator[None]:
+    """Run a command's work.
+
+    Parameters
+    ----------
+    quiet : bool
+        Leave warnings out; errors are told always.
+    after_interrupt : str
+        What an interrupt leaves behind, and how to go on.
+
+    Raises
+    ------
+    typer.Exit
+        With the exit code, when the work failed or was interrupted.
+    """
+    with warnings.catch_warnings():
+        _show_own_warnings(quiet)
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except (GPCommitteeError, OSError) as error:
+            _leave(ERROR, f"error: {_one_line(error)}")
+        except MemoryError as error:
+            _leave(ERROR, f"error: out of memory. {_one_line(error)}")
+        except KeyboardInterrupt:
+            _leave(INTERRUPTED, f"Interrupted. {after_interrupt}".rstrip())
+
+
+def _leave(code: int, message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code) from None
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())
+
+
+def _show_own_warnings(quiet: bool) -> None:
+    """Show each of our warnings once, in one line; those of other libraries as they would be."""
+    shown: set[str] = set()
+    show_other = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, GPCommitteeWarning):
+            show_other(message, category, filename, lineno, file, line)
+        elif not quiet and (text := _one_line(message)) not in shown:
+            shown.add(text)
+            typer.echo(f"warning: {text}", err=True)
+
+    warnings.simplefilter("always", GPCommitteeWarning)
+    warnings.showwarning = show

@@ -1,0 +1,73 @@
+"""The command ``plan``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpcommittee.cli import fit_options as options
+from gpcommittee.cli.options import (
+    AggregationName,
+    Data,
+    DtypeName,
+    Features,
+    Format,
+    Jobs,
+    KernelName,
+    MemoryBudget,
+    Output,
+    PartitionName,
+    split_names,
+)
+from gpcommittee.cli.outcome import outcome
+
+
+def plan(
+    data: Data,
+    target: options.Target,
+    features: Features = None,
+    expand_dates: options.ExpandDates = False,
+    test_rows: Annotated[int, typer.Option(min=0, metavar="N", help="Rows to predict afterwards.")] = 0,
+    output: Output = Format.TABLE,
+    kernel: options.Kernel = KernelName.SQUARED_EXPONENTIAL,
+    aggregation: options.Aggregation = AggregationName.GRBCM,
+    n_experts: options.NExperts = None,
+    expert_size: options.ExpertSize = None,
+    communication_size: options.CommunicationSize = None,
+    partition: options.PartitionBy = PartitionName.TREE,
+    max_evaluations: options.MaxEvaluations = 100,
+    jobs: Jobs = None,
+    dtype: options.Dtype = DtypeName.FLOAT64,
+    memory_budget: MemoryBudget = None,
+) -> None:
+    """Say how many experts, how much memory and how much time a fit takes.
+
+    Nothing is fitted: rows and columns are counted, and this machine's speed
+    is measured for half a second. Options are those of fit.
+
+    [bold]Examples[/bold]
+
+    \b
+    gpcommittee plan train.parquet --target y
+    gpcommittee plan train.parquet --target y --test-rows 1000000
+    gpcommittee plan big.csv --target y --expert-size 1000 --jobs 16
+    """  # noqa: D301
+    with outcome(after_interrupt=""):
+        from gpcommittee.cli.work.columns import Columns
+        from gpcommittee.cli.work.plan import plan_table, print_plan
+
+        settings = {
+            "kernel": kernel.value,
+            "aggregation": aggregation.value,
+            "n_experts": n_experts,
+            "expert_size": expert_size,
+            "communication_size": communication_size,
+            "partition": partition.value,
+            "max_evaluations": max_evaluations,
+            "n_jobs": jobs,
+            "dtype": dtype.value,
+            "memory_budget": memory_budget,
+        }
+        columns = Columns(target, split_names(features), expand_dates)
+        print_plan(plan_table(data, columns, test_rows, settings), as_json=output is Format.JSON)

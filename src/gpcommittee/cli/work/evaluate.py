@@ -1,0 +1,175 @@
+"""From a model and a table with the target to scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import typer
+
+from gpcommittee.cli.work.model import NamedModel
+from gpcommittee.data import ColumnPlan, open_table, read_table
+from gpcommittee.errors import InvalidInputError, InvalidParameterError
+from gpcommittee.estimator import CommitteeRegressor
+from gpcommittee.metrics import ScoreReport, score_report
+from gpcommittee.records import FloatArray, Prediction
+
+LABELS = {
+    "smse": "SMSE",
+    "msll": "MSLL",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "nlpd": "NLPD",
+    "crps": "CRPS",
+    "coverage": "{level} coverage",
+    "interval_width": "{level} width",
+    "mean_squared_z": "mean squared z",
+}
+"""Rows of the table of scores."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of rules on one table.
+
+    Attributes
+    ----------
+    model, data : str
+        Paths.
+    target : str
+    n_points : int
+    n_dropped : int
+        Incomplete rows left out.
+    level : float
+        Probability of the interval that coverage and width are about.
+    rules : mapping of str to ScoreReport
+    """
+
+    model: str
+    data: str
+    target: str
+    n_points: int
+    n_dropped: int
+    level: float
+    rules: Mapping[str, ScoreReport]
+
+
+def evaluate_table(
+    named: NamedModel,
+    data: Path,
+    rules: Sequence[str] | None,
+    *,
+    target: str | None,
+    level: float,
+    drop_missing: bool,
+    quiet: bool,
+) -> Scores:
+    """Score rules on a table, in one pass over the experts.
+
+    Parameters
+    ----------
+    named : NamedModel
+    data : pathlib.Path
+        Table with the target.
+    rules : sequence of str or None
+        None for the model's own rule.
+    target : str or None
+        Instead of the model's target column.
+    level : float
+        Probability of the interval for coverage and width.
+    drop_missing : bool
+        Leave rows with missing values out.
+    quiet : bool
+
+    Raises
+    ------
+    GPCommitteeError
+        If the table cannot be used.
+    """
+    plan = _with_target(named, target)
+    table = read_table(open_table(data), plan, drop_missing=drop_missing)
+    if len(table.X) == 0:
+        raise InvalidInputError(f"'{data}' has no complete row to score; give a table with at least one.")
+    chosen = _chosen(named.regressor, rules)
+    named.regressor.set_params(verbose=0 if quiet else 1)
+    predictions = named.regressor.predict_rules(named.inputs(table.X), list(chosen.values()))
+    y = cast(FloatArray, table.y)
+    reports = [_report(named.regressor, y, prediction, level) for prediction in predictions]
+    scored = dict(zip(chosen, reports, strict=True))
+    return Scores(str(named.path), str(data), str(plan.target), len(table.X), table.n_dropped, level, scored)
+
+
+def print_scores(scores: Scores, *, as_json: bool) -> None:
+    """The scores on standard output, as a table or as JSON."""
+    typer.echo(
+        scores_as_json(scores) if as_json else f"{_heading(scores)}\n{scores_as_table(scores.rules, scores.level)}"
+    )
+
+
+def scores_as_json(scores: Scores) -> str:
+    """All scores, every digit kept."""
+    content = {**vars(scores), "rules": {name: _plain(report) for name, report in scores.rules.items()}}
+    return json.dumps(content, indent=2)
+
+
+def scores_as_table(rules: Mapping[str, ScoreReport], level: float) -> str:
+    """A metric in each row, a rule in each column."""
+    lines = [["", *rules]]
+    for name, label in LABELS.items():
+        values = [_number(getattr(report, name)) for report in rules.values()]
+        lines.append([label.format(level=f"{100 * level:g}%"), *values])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(_row(line, widths) for line in lines)
+
+
+def _plain(report: ScoreReport) -> dict[str, Any]:
+    """Without what is the same for all rules."""
+    return {name: value for name, value in report.to_dict().items() if name in LABELS}
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    numbers = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
+    return "  ".join([cells[0].ljust(widths[0]), *numbers])
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.4g}"
+
+
+def _with_target(named: NamedModel, target: str | None) -> ColumnPlan:
+    plan = named.columns if target is None else replace(named.columns, target=target)
+    if plan.target is None:
+        raise InvalidParameterError(
+            f"The model '{named.path}' does not know the name of its target. Name the column: --target COLUMN."
+        )
+    return plan
+
+
+def _chosen(regressor: CommitteeRegressor, rules: Sequence[str] | None) -> dict[str, Any]:
+    """Rules by the name they are shown with."""
+    if rules is not None:
+        return {name: name for name in rules}
+    own = regressor.aggregation
+    return {own if isinstance(own, str) else type(own).__name__: own}
+
+
+def _report(regressor: CommitteeRegressor, y: FloatArray, prediction: Prediction, level: float) -> ScoreReport:
+    scaling = regressor.scaling_
+    y_train_var = scaling.y_scale**2 if regressor.committee_.y.any() else 0.0
+    return score_report(
+        y,
+        prediction.mean,
+        np.sqrt(cast(FloatArray, prediction.var_noisy)),
+        y_train_mean=scaling.y_mean,
+        y_train_var=y_train_var,
+        level=level,
+    )
+
+
+def _heading(scores: Scores) -> str:
+    dropped = f" ({scores.n_dropped:,} incomplete rows left out)" if scores.n_dropped else ""
+    return f"{scores.n_points:,} rows of {scores.data}{dropped}, target {scores.target}:"

@@ -1,0 +1,107 @@
+"""From a table to a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any, cast
+
+import numpy as np
+
+from gpcommittee import _settings
+from gpcommittee.cli.work.columns import Columns
+from gpcommittee.cli.work.model import COLUMNS, named_inputs
+from gpcommittee.cli.work.talk import aligned, duration, refuse_same_file, say
+from gpcommittee.data import ColumnPlan, TableRows, open_table, read_table, warn_constant_dates
+from gpcommittee.estimator import CommitteeRegressor
+from gpcommittee.persistence import check_writable
+from gpcommittee.records import FloatArray, IntArray
+
+MOST_LENGTHSCALES = 5
+"""Lengthscales in the summary; the shortest ones say which columns matter."""
+
+
+def fit_table(
+    data: Path, out: Path, columns: Columns, settings: Mapping[str, Any], *, drop_missing: bool, quiet: bool
+) -> None:
+    """Fit a committee to a table and save it.
+
+    Parameters
+    ----------
+    data, out : pathlib.Path
+        Table and model file.
+    columns : Columns
+    settings : mapping
+        Of the estimator.
+    drop_missing : bool
+        Leave rows with missing values out.
+    quiet : bool
+
+    Raises
+    ------
+    GPCommitteeError
+        If the table, a setting or the model file cannot be used.
+    """
+    started = monotonic()
+    _check_files(data, out, settings["checkpoint"])
+    _settings.device(settings["device"])
+    plan, table = _read(data, columns, drop_missing)
+    say(_table_line(data, plan, table), quiet=quiet)
+    model = CommitteeRegressor(**settings, verbose=0 if quiet else 1)
+    model.fit(named_inputs(table.X, plan.feature_names), cast(FloatArray, table.y))
+    _save(model, out, plan)
+    say(aligned(list(_summary(model, plan, monotonic() - started))), quiet=quiet)
+    say(f"Wrote the model {out}.", quiet=quiet)
+
+
+def _check_files(data: Path, out: Path, checkpoint: Path | None) -> None:
+    refuse_same_file("--out", out, {"DATA": data, "--checkpoint": checkpoint})
+    if checkpoint is not None:
+        refuse_same_file("--checkpoint", checkpoint, {"DATA": data})
+    check_writable(out)
+
+
+def _read(data: Path, columns: Columns, drop_missing: bool) -> tuple[ColumnPlan, TableRows]:
+    source = open_table(data)
+    plan = columns.plan(source)
+    table = read_table(source, plan, drop_missing=drop_missing)
+    warn_constant_dates(table.X, plan.feature_names, plan.date_features)
+    return plan, table
+
+
+def _save(model: CommitteeRegressor, out: Path, plan: ColumnPlan) -> None:
+    """Without the settings that concern this run and this machine only."""
+    model.set_params(verbose=0, checkpoint=None, n_jobs=None, memory_budget=None)
+    model.save(out, metadata={COLUMNS: plan.to_dict()})
+
+
+def _table_line(data: Path, plan: ColumnPlan, table: TableRows) -> str:
+    dropped = f" ({table.n_dropped:,} incomplete rows left out)" if table.n_dropped else ""
+    return (
+        f"Read {len(table.X):,} rows of {data.name}{dropped}: {len(plan.feature_names)} features, target {plan.target}."
+    )
+
+
+def _summary(model: CommitteeRegressor, plan: ColumnPlan, seconds: float) -> Iterator[tuple[str, str]]:
+    yield "experts", _sizes(model.partition_.sizes)
+    yield "lengthscales", _lengthscales(model, plan)
+    noise_std = model.scaling_.y_scale * np.sqrt(model.noise_variance_)
+    yield "noise", f"standard deviation {noise_std:.4g} (variance {model.noise_variance_:.3g} of the target's)"
+    if model.training_ is not None:
+        yield "training", f"{model.training_.evaluations} evaluations, objective {model.training_.objective:.6g}"
+    yield "time", duration(seconds)
+
+
+def _sizes(sizes: IntArray) -> str:
+    rows = f"{sizes.min():,}" if sizes.min() == sizes.max() else f"{sizes.min():,} to {sizes.max():,}"
+    return f"{len(sizes)} with {rows} rows; {sizes[0]:,} in the communication set"
+
+
+def _lengthscales(model: CommitteeRegressor, plan: ColumnPlan) -> str:
+    """The shortest ones, in the features' standard deviations."""
+    values = next(value for name, value in model.hyperparameters_.items() if name.endswith("lengthscale")).ravel()
+    shortest = np.argsort(values, kind="stable")[:MOST_LENGTHSCALES]
+    listed = ", ".join(f"{plan.feature_names[i]} {values[i]:.3g}" for i in shortest)
+    more = f" and {len(values) - len(shortest)} longer" if len(values) > len(shortest) else ""
+    return f"{listed}{more} (in standard deviations)"

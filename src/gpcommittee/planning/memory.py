@@ -1,0 +1,129 @@
+"""Peak memory of training and prediction, part by part, as the code holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from types import MappingProxyType
+
+from gpcommittee.aggregation import NPAE
+from gpcommittee.planning.case import Case
+from gpcommittee.planning.factors import FactorPlan
+from gpcommittee.planning.nested import nested_worker_bytes
+from gpcommittee.prediction.stream import CHUNK
+
+INTERPRETER_BYTES = 490e6
+"""Python with PyTorch, GPyTorch and scikit-learn after a first small fit, measured: 410 MB imported (230 of them
+PyTorch, 100 SciPy's statistics and pandas, which scikit-learn imports), 45 at first use, 35 the allocator's reserve."""
+
+ALLOCATOR_OVERHEAD = 1.2
+"""Memory that factors take against their size: the temporary arrays between them leave holes in the heap. Measured 1.0
+with experts of 625 rows, 1.2 with 512."""
+
+DOUBLE = 8
+INDEX = 8
+
+RESULT_VALUES = 6
+"""Numbers per test point that are alive while a rule's mean and two variances are put in the target's units."""
+
+SUM_VALUES = 8
+"""Numbers per test point of a sum that waits for the next group of experts."""
+
+
+@dataclass(frozen=True)
+class LiveArrays:
+    """Arrays of an expert's shape that are alive at once, at most; measured as peak memory with 2,500 rows.
+
+    Attributes
+    ----------
+    gradient : int
+        m x m, in the objective and its gradient.
+    factor : int
+        m x m, while an augmented factor is made.
+    moments : int
+        m x chunk, in an expert's moments.
+    """
+
+    gradient: int
+    factor: int
+    moments: int
+
+
+LIVE_ARRAYS: Mapping[str, LiveArrays] = MappingProxyType(
+    {
+        "squared_exponential": LiveArrays(6, 4, 3),
+        "matern12": LiveArrays(9, 4, 3),
+        "matern32": LiveArrays(10, 5, 4),
+        "matern52": LiveArrays(11, 6, 5),
+        "rational_quadratic": LiveArrays(11, 4, 3),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes in use at the peak, by what they hold.
+
+    Attributes
+    ----------
+    interpreter : float
+        Python and the libraries.
+    data : float
+        Training and test rows in all copies that are alive, the caller's own included.
+    factors : float
+        Factors of the experts, and the holes between them.
+    workers : float
+        Temporary arrays of all workers.
+    results : float
+        Predictions, and sums that wait for more experts.
+    """
+
+    interpreter: float
+    data: float
+    factors: float
+    workers: float
+    results: float
+
+    @property
+    def peak(self) -> float:
+        """All of it."""
+        return float(sum(astuple(self)))
+
+
+def fit_memory(case: Case) -> Memory:
+    """Peak of a fit: the rows as given, standardised and ordered, or while training the first and last of these."""
+    busy = min(case.n_workers, len(case.sizes))
+    gradient = LIVE_ARRAYS[case.kernel].gradient * case.itemsize * case.sizes.max() ** 2
+    converted = 0 if case.itemsize == DOUBLE else case.itemsize
+    arranging = Memory(INTERPRETER_BYTES, _rows_bytes(case, 3 * DOUBLE), 0.0, 0.0, 0.0)
+    training = Memory(INTERPRETER_BYTES, _rows_bytes(case, 2 * DOUBLE + converted), 0.0, float(busy * gradient), 0.0)
+    return max(arranging, training, key=lambda memory: memory.peak)
+
+
+def predict_memory(case: Case, factors: FactorPlan) -> Memory:
+    """Peak of prediction with one rule, in the process of the fit: rows as given and ordered, test rows, factors."""
+    test_rows = DOUBLE * case.n_test * case.n_features
+    waiting = SUM_VALUES * case.itemsize if factors.n_groups > 1 else 0
+    return Memory(
+        interpreter=INTERPRETER_BYTES,
+        data=_rows_bytes(case, DOUBLE + case.itemsize) + test_rows,
+        factors=ALLOCATOR_OVERHEAD * factors.resident,
+        workers=case.n_workers * _worker_bytes(case),
+        results=float(case.n_test * (RESULT_VALUES * DOUBLE + waiting)),
+    )
+
+
+def _rows_bytes(case: Case, bytes_per_value: int) -> float:
+    """Inputs, target and the rows' order."""
+    return float(case.sizes.sum() * ((case.n_features + 1) * bytes_per_value + INDEX))
+
+
+def _worker_bytes(case: Case) -> float:
+    """Bytes of one worker's temporary arrays while it makes factors, or while it is busy with a chunk."""
+    factoring = case.itemsize * LIVE_ARRAYS[case.kernel].factor * float(case.sizes.max()) ** 2
+    return max(factoring, nested_worker_bytes(case) if isinstance(case.rule, NPAE) else _chunk_bytes(case))
+
+
+def _chunk_bytes(case: Case) -> float:
+    rows = LIVE_ARRAYS[case.kernel].moments * case.sizes.max() + case.sizes[0]
+    return float(case.itemsize * min(CHUNK, case.n_test) * rows)

@@ -1,0 +1,219 @@
+"""The plan of a fit and a prediction."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from gpcommittee.aggregation import NPAE, Rule, make_rule
+from gpcommittee.engines import make_engine
+from gpcommittee.errors import InvalidParameterError
+from gpcommittee.kernels import KERNELS
+from gpcommittee.partition import PARTITIONERS, resolve_sizes
+from gpcommittee.partition.sizes import check_count
+from gpcommittee.planning.advice import advise
+from gpcommittee.planning.case import Case, expected_sizes
+from gpcommittee.planning.factors import plan_factors
+from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
+from gpcommittee.planning.nested import nested_work
+from gpcommittee.planning.rate import measure_dgemm_rate, torch_dtype
+from gpcommittee.planning.work import additive_work, factor_work, objective_work
+from gpcommittee.prediction import factor_budget
+
+TYPICAL_EVALUATIONS = 25
+"""Evaluations until convergence: 13 to 28 in four fits to real data with 3 to 8 inputs, 103 in one with 21."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit and a prediction take.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_test : int
+    n_experts : int
+        The communication expert included.
+    expert_size : int
+        Rows of the largest expert.
+    communication_size : int
+    n_workers : int
+        Threads that work at the same time.
+    factor_bytes : float
+        Bytes of all factors that prediction needs.
+    factors_kept : bool
+        Whether they are kept between predictions.
+    fit_memory, predict_memory : Memory
+        Bytes in use at the peak of each, part by part.
+    objective_flops, factor_flops, predict_flops : float
+        Floating-point operations of one evaluation of the objective, of all factors, and of the experts' moments at all
+        test rows; kernel evaluations count by their products alone.
+    machine_rate : float
+        Matrix-product operations per second of all workers together.
+    evaluations : int
+        Evaluations of the objective in a typical fit.
+    fit_seconds : float
+        Time of a typical fit.
+    longest_fit_seconds : float
+        Time of a fit that takes all the evaluations it is allowed.
+    predict_seconds : float
+        Time of a first prediction, which makes the factors.
+    advice : str
+        The first thing to change, if anything.
+    """
+
+    n_rows: int
+    n_features: int
+    n_test: int
+    n_experts: int
+    expert_size: int
+    communication_size: int
+    n_workers: int
+    factor_bytes: float
+    factors_kept: bool
+    fit_memory: Memory
+    predict_memory: Memory
+    objective_flops: float
+    factor_flops: float
+    predict_flops: float
+    machine_rate: float
+    evaluations: int
+    fit_seconds: float
+    longest_fit_seconds: float
+    predict_seconds: float
+    advice: str
+
+    @property
+    def peak_memory(self) -> float:
+        """Bytes in use at the peak of fit and prediction."""
+        return max(self.fit_memory.peak, self.predict_memory.peak)
+
+
+def plan_fit(
+    n_rows: int,
+    n_features: int,
+    n_test: int = 0,
+    *,
+    n_experts: int | None = None,
+    expert_size: int | None = None,
+    communication_size: int | None = None,
+    partition: str = "tree",
+    n_jobs: int | None = None,
+    max_evaluations: int = 100,
+    dtype: str = "float64",
+    memory_budget: float | None = None,
+    aggregation: str | Rule = "grbcm",
+    machine_rate: float | None = None,
+    kernel: str | None = None,
+) -> Plan:
+    """Memory and time of a fit and a prediction on a CPU, before anything is spent.
+
+    Memory is that of one process that holds all rows as float64 arrays, fits, and predicts mean and variance of all
+    test rows in one call; it is meant to be right within a quarter. Time is that of workers with a processor each, and
+    meant to be right within a factor of 2 for the number of evaluations given. How many evaluations a fit needs, and
+    the sizes of k-means clusters, are known only afterwards; usual ones stand for them.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Shape of the training inputs.
+    n_test : int, default=0
+        Test rows.
+    n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation
+        As in `CommitteeRegressor`.
+    partition : {"tree", "kmeans", "random"}, default="tree"
+    machine_rate : float, optional
+        Matrix-product operations per second of all workers together. Default: measured by `measure_dgemm_rate`.
+    kernel : str, optional
+        Name of a kernel. Default: "squared_exponential"; a kernel of your own may cost more.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidParameterError
+        If a setting is not allowed.
+    MemoryBudgetError
+        If NPAE is asked for and does not fit the memory budget.
+
+    Examples
+    --------
+    >>> plan = plan_fit(10_000, 8, n_test=1_000_000, n_experts=16, n_jobs=1, machine_rate=4e10)
+    >>> plan.expert_size, plan.factors_kept, f"{plan.peak_memory / 1e9:.1f} GB"
+    (625, True, '0.7 GB')
+    """
+    sizes = resolve_sizes(n_rows, n_experts, expert_size, communication_size)
+    case = Case(
+        sizes=expected_sizes(n_rows, sizes, _known("partition", partition, PARTITIONERS)),
+        n_features=check_count("n_features", n_features),
+        n_test=_count_from_zero("n_test", n_test),
+        itemsize=torch_dtype(dtype).itemsize,
+        n_workers=make_engine(n_jobs).n_workers,
+        rule=make_rule(aggregation),
+        kernel="squared_exponential" if kernel is None else _known("kernel", kernel, KERNELS),
+        budget=factor_budget(_optional_positive("memory_budget", memory_budget)),
+    )
+    most = check_count("max_evaluations", max_evaluations)
+    rate = _optional_positive("machine_rate", machine_rate) or measure_dgemm_rate(n_jobs, dtype)
+    return _plan(case, int(n_rows), most, rate)
+
+
+def _plan(case: Case, n_rows: int, max_evaluations: int, rate: float) -> Plan:
+    objective, factoring = objective_work(case), factor_work(case)
+    moments = nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case)
+    factors, at_fit = plan_factors(case), fit_memory(case)
+    at_predict = predict_memory(case, factors)
+    evaluations = min(TYPICAL_EVALUATIONS, max_evaluations)
+    seconds = objective.seconds(rate, case.n_workers)
+    expert_size = math.ceil(case.sizes.max())
+    return Plan(
+        n_rows=n_rows,
+        n_features=case.n_features,
+        n_test=case.n_test,
+        n_experts=len(case.sizes),
+        expert_size=expert_size,
+        communication_size=int(case.sizes[0]),
+        n_workers=case.n_workers,
+        factor_bytes=factors.total,
+        factors_kept=factors.kept,
+        fit_memory=at_fit,
+        predict_memory=at_predict,
+        objective_flops=objective.flops,
+        factor_flops=factoring.flops,
+        predict_flops=moments.flops,
+        machine_rate=rate,
+        evaluations=evaluations,
+        fit_seconds=evaluations * seconds,
+        longest_fit_seconds=max_evaluations * seconds,
+        predict_seconds=factoring.seconds(rate, case.n_workers) + moments.seconds(rate, case.n_workers),
+        advice=advise(
+            peak=max(at_fit.peak, at_predict.peak),
+            factors=factors,
+            budget=case.budget,
+            fit_seconds=evaluations * seconds,
+            expert_size=expert_size,
+        ),
+    )
+
+
+def _known(name: str, value: object, allowed: Collection[str]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidParameterError(f"{name} must be one of {sorted(allowed)} in a plan, got {value!r}.")
+    return value
+
+
+def _count_from_zero(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
+        raise InvalidParameterError(f"{name} must be an integer of at least 0, got {value!r}.")
+    return int(value)
+
+
+def _optional_positive(name: str, value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
+        raise InvalidParameterError(f"{name} must be a finite number above 0 or None, got {value!r}.")
+    return float(value)

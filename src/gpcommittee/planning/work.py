@@ -1,0 +1,69 @@
+"""Work of training and prediction, counted in floating-point operations of the code as it is.
+
+Per expert of m rows, d inputs, communication set of c rows: an evaluation of the objective takes m^3 (Cholesky m^3/3,
+inverse 2/3 m^3); an augmented factor c^2 m + 2 c m^2 + m^3/3; its moments 2 c m + m^2 per test point; a base expert
+m^3/3 and m^2. Kernel evaluations are counted in matrix-product operations that take the same time.
+"""
+
+from __future__ import annotations
+
+from gpcommittee.aggregation import Experts
+from gpcommittee.planning.case import Case
+from gpcommittee.planning.cost import CALL_SECONDS, KERNEL_COSTS, OBJECTIVE_CALL_SECONDS, Work
+from gpcommittee.prediction.factors import EXPERT_BLOCK
+from gpcommittee.prediction.stream import CHUNK
+from gpcommittee.records import FloatArray
+
+
+def objective_work(case: Case) -> Work:
+    """One evaluation of the objective and its gradient."""
+    entries = float((case.sizes**2).sum())
+    return Work(
+        products=6.0 * case.n_features * entries,
+        solves=0.0,
+        factorisations=float((case.sizes**3).sum()),
+        entries=KERNEL_COSTS[case.kernel].gradient * entries,
+        call_seconds=OBJECTIVE_CALL_SECONDS * len(case.sizes),
+        n_tasks=len(case.sizes),
+    )
+
+
+def factor_work(case: Case) -> Work:
+    """All factors that the rule needs, the communication expert's included."""
+    others, c, coupled = _others(case), float(case.sizes[0]), _coupling(case)
+    own = c**2 + float((others**2).sum())
+    entries = own + coupled * float(others.sum())
+    return Work(
+        products=2 * coupled * float((others**2).sum()) + 2 * case.n_features * entries,
+        solves=coupled**2 * float(others.sum()),
+        factorisations=(c**3 + float((others**3).sum())) / 3,
+        entries=KERNEL_COSTS[case.kernel].value * (entries + own),
+        call_seconds=CALL_SECONDS * (1 + len(others) * (2 if coupled else 1)),
+        n_tasks=1 + len(others),
+    )
+
+
+def additive_work(case: Case) -> Work:
+    """Moments of the experts that an additive rule needs, at all test rows."""
+    others, c = _others(case), float(case.sizes[0])
+    n_chunks, n_blocks = -(-case.n_test // CHUNK), -(-(1 + len(others)) // EXPERT_BLOCK)
+    passes = n_blocks if case.rule.experts is Experts.AUGMENTED else 1
+    rows = float(others.sum()) + passes * c
+    return Work(
+        products=case.n_test * (2 * _coupling(case) * float(others.sum()) + (2 * case.n_features + 4) * rows),
+        solves=case.n_test * (float((others**2).sum()) + passes * c**2),
+        factorisations=0.0,
+        entries=case.n_test * KERNEL_COSTS[case.kernel].value * rows,
+        call_seconds=CALL_SECONDS * n_chunks * (len(others) + passes),
+        n_tasks=n_chunks * n_blocks,
+    )
+
+
+def _others(case: Case) -> FloatArray:
+    """Sizes of the experts besides the communication expert that the rule needs."""
+    return case.sizes[1:] if case.rule.experts is not Experts.NONE else case.sizes[:0]
+
+
+def _coupling(case: Case) -> float:
+    """Communication rows to which the other experts are coupled."""
+    return float(case.sizes[0]) if case.rule.experts is Experts.AUGMENTED else 0.0

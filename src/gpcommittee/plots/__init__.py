@@ -1,0 +1,6 @@
+"""Pictures; they need matplotlib (the extra ``plots``), which is imported only when one is drawn."""
+
+from gpcommittee.plots.backend import require_matplotlib
+from gpcommittee.plots.world import WorldMaps, draw_world, observed_coverage
+
+__all__ = ["WorldMaps", "draw_world", "observed_coverage", "require_matplotlib"]

@@ -1,0 +1,96 @@
+"""Predictive covariance of NPAE between the points of one block (Rulliere et al., 2018, section 3).
+
+The aggregated mean is linear in the data: mean(x) = omega(x)' y, omega stacking alpha_i(x) W_i(x) over the experts,
+with alpha = K_A^-1 k_A and W_i = A_i^-1 K_i*. The error f(x) - mean(x) then has covariance
+k(x, x') - omega(x)' K_*(x') - K_*(x)' omega(x') + omega(x)' (K + s2 I) omega(x').
+N^2 flops per point and 2 N + t numbers per point of a block of t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from gpcommittee.aggregation import NPAE, Experts, combine
+from gpcommittee.data import restore_mean
+from gpcommittee.engines import Engine
+from gpcommittee.errors import MemoryBudgetError
+from gpcommittee.experts import BaseFactor, Committee
+from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.npae import covariance_of_means, npae_bytes, view_of
+from gpcommittee.prediction.request import Request
+from gpcommittee.records import FloatArray
+
+
+def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: Engine) -> tuple[FloatArray, FloatArray]:
+    """Mean and latent covariance of NPAE at all points of a request together, in the target's units.
+
+    Parameters
+    ----------
+    rule : NPAE
+    request : Request
+        One block of test points.
+    store : FactorStore
+    engine : Engine
+
+    Returns
+    -------
+    mean : ndarray, shape (n_points,)
+    covariance : ndarray, shape (n_points, n_points)
+        Of the function values.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the block does not fit the memory budget.
+    NotPositiveDefiniteError
+        If an expert's covariance or the covariance of the experts' means cannot be factored.
+    """
+    committee = store.committee
+    _check_budget(store, len(request.X))
+    loaded = store.load(frozenset({Experts.BASE}), range(committee.n_experts), engine).base
+    factors = [loaded[expert] for expert in range(committee.n_experts)]
+    with torch.no_grad():
+        x = request.points(slice(None))
+        weights = _row_weights(rule, committee, factors, x)
+        rows = partial(_shared, committee, factors, weights, x)
+        half = sum(engine.map(rows, range(len(factors))), start=0.5 * committee.covariance(x, x))
+        covariance = half + half.mT
+        mean = sum((w.mT @ committee.block(i)[1] for i, w in enumerate(weights)), start=x.new_zeros(len(x)))
+    scaling = request.scaling
+    return (
+        restore_mean(mean.double().cpu().numpy(), scaling),
+        covariance.double().cpu().numpy() * scaling.y_scale**2,
+    )
+
+
+def _row_weights(rule: NPAE, committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> list[Tensor]:
+    """omega, expert by expert, each of shape (m_i, n_points)."""
+    view = view_of(committee, factors, x)
+    _, alpha = combine(rule, view.means, covariance_of_means(committee, factors, view), committee.prior_variance(x))
+    return [w * alpha[:, i] for i, w in enumerate(view.weights)]
+
+
+def _shared(
+    committee: Committee, factors: Sequence[BaseFactor], weights: Sequence[Tensor], x: Tensor, i: int
+) -> Tensor:
+    """One expert's part of half the covariance beside the prior: omega' (K + s2 I) omega / 2 - omega' K_*."""
+    with torch.no_grad():
+        reached = 0.5 * committee.noise_variance * weights[i]
+        for factor, weight in zip(factors, weights, strict=True):
+            reached.addmm_(committee.covariance(factors[i].X, factor.X), weight, alpha=0.5)
+        return weights[i].mT @ (reached - committee.covariance(factors[i].X, x))
+
+
+def _check_budget(store: FactorStore, n_points: int) -> None:
+    offsets, itemsize = store.committee.offsets, store.committee.X.element_size()
+    factors, chunk = npae_bytes(offsets, itemsize, n_points)
+    needed = factors + chunk + itemsize * n_points * (int(offsets[-1]) + 4.0 * n_points)
+    if needed > store.budget:
+        raise MemoryBudgetError(
+            f"The covariance between {n_points} points needs {needed / 2**30:.3g} GiB; the budget is "
+            f"{store.budget / 2**30:.3g} GiB. Pass fewer points at a time or raise memory_budget."
+        )

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command_line import run
+from gpcommittee import CommitteeRegressor
+from gpcommittee.cli.work.demo import trained_on
+from gpcommittee.datasets import Geoid, load_geoid, load_geoid_grid
+
+QUICK = ("--rows", "600", "--step", "10", "--jobs", "1")
+
+
+def test_demo_leaves_a_picture_and_a_model(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    text = run("demo", *QUICK, "--out-dir", folder).output
+    assert sorted(path.name for path in folder.iterdir()) == ["geoid.gpc", "geoid.png"]
+    assert (folder / "geoid.png").read_bytes().startswith(b"\x89PNG")
+    assert CommitteeRegressor.load(folder / "geoid.gpc").n_features_in_ == 3
+    assert "points of the map that were not in the training data" in text
+    assert {"SMSE", "CRPS"} <= set(text.split())
+
+
+def test_trained_points_are_not_held_out() -> None:
+    grid, everything = load_geoid_grid(40), load_geoid()
+    none = trained_on(load_geoid(1, seed=5), grid)
+    assert none.sum() == 0
+    cells = np.flatnonzero((everything.latitude == 90.0) & (everything.longitude == 0.25))
+    pole = Geoid(*(field[cells] for field in vars(everything).values()))
+    assert trained_on(pole, grid).sum() == len(grid.longitude)
+    assert trained_on(everything, grid).all()
+
+
+def test_a_step_that_misses_the_poles_is_refused(tmp_path: Path) -> None:
+    text = run("demo", "--step", "7", "--out-dir", tmp_path / "demo", code=1).output
+    assert text.startswith("error: --step is 7 degrees; the map needs a multiple of 0.25 that divides 180")
+    assert not (tmp_path / "demo").exists()
+
+
+def test_a_map_without_unseen_points_is_refused(tmp_path: Path) -> None:
+    text = run("demo", "--rows", "1038240", "--step", "90", "--out-dir", tmp_path / "demo", code=1).output
+    assert text.startswith("error: --rows 1038240 leaves no point of the map to score.")
+    assert not (tmp_path / "demo").exists()
+
+
+def test_without_matplotlib_nothing_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpcommittee.plots.backend.find_spec", lambda _: None)
+    text = run("demo", *QUICK, "--out-dir", tmp_path / "demo", code=1).output
+    assert text.endswith("Install it with: pip install 'gpcommittee[plots]'\n")
+    assert not (tmp_path / "demo").exists()

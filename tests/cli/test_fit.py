@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from command_line import FIT, SETTINGS, make_table, read, run, values, with_gaps, write
+from gpcommittee import CommitteeRegressor
+from gpcommittee.persistence import read_metadata
+
+
+def fit(data: Path, *options: str, code: int = 0) -> str:
+    """Fit, and give what was said."""
+    out = data.parent / "model.gpc"
+    return run("fit", data, "--target", "y", "--out", out, *FIT, *options, code=code).output
+
+
+def test_the_model_is_that_of_the_library(train: Path) -> None:
+    fit(train)
+    table = read(train)
+    X, y = values(table, "a", "b"), values(table, "y")[:, 0]
+    expected = CommitteeRegressor(**SETTINGS).fit(X, y).predict(X, return_std=True)
+    found = CommitteeRegressor.load(train.parent / "model.gpc").predict(table.select(["a", "b"]), return_std=True)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_csv_and_parquet_give_the_same_model(train: Path, tmp_path: Path) -> None:
+    parquet = write(make_table(), tmp_path / "train.parquet")
+    models = []
+    for data in (train, parquet):
+        fit(data)
+        models.append((tmp_path / "model.gpc").read_bytes())
+    assert models[0] == models[1]
+
+
+def test_the_columns_travel_with_the_model(train: Path, tmp_path: Path) -> None:
+    fit(train, "--features", "b")
+    assert read_metadata(tmp_path / "model.gpc") == {"columns": {"features": ["b"], "target": "y", "dates": {}}}
+    assert list(CommitteeRegressor.load(tmp_path / "model.gpc").feature_names_in_) == ["b"]
+
+
+def test_settings_of_the_committee_reach_the_model(train: Path, tmp_path: Path) -> None:
+    options = (
+        "--n-experts 4 --communication-size 50 --partition random --kernel matern32 --aggregation rbcm --dtype float32"
+    )
+    fit(train, *options.split(), "--expert-size", "80", code=1)
+    arguments = ("fit", train, "--target", "y", "--out", tmp_path / "model.gpc", "--jobs", "1", "--seed", "3")
+    run(*arguments, *options.split(), "--max-evaluations", "2", "--noise-variance", "0.2")
+    expected = CommitteeRegressor(
+        "matern32",
+        aggregation="rbcm",
+        n_experts=4,
+        communication_size=50,
+        partition="random",
+        dtype="float32",
+        max_evaluations=2,
+        noise_variance=0.2,
+        random_state=3,
+    )
+    assert CommitteeRegressor.load(tmp_path / "model.gpc").get_params() == expected.get_params()
+
+
+def test_the_model_does_not_remember_this_machine(train: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "fit.log"
+    fit(train, "--checkpoint", str(checkpoint), "--memory-budget", "1")
+    model = CommitteeRegressor.load(tmp_path / "model.gpc")
+    assert checkpoint.exists()
+    assert (model.checkpoint, model.n_jobs, model.memory_budget, model.verbose) == (None, None, None, 0)
+
+
+def test_what_is_said(train: Path) -> None:
+    text = fit(train)
+    assert "Read 240 rows of train.csv: 2 features, target y." in text
+    assert "3 with 80 rows; 80 in the communication set" in text
+    assert "train: " in text
+    assert text.endswith("model.gpc.\n")
+
+
+def test_quiet_says_nothing(train: Path) -> None:
+    assert fit(train, "--quiet", "--max-evaluations", "2") == ""
+
+
+def test_warnings_are_one_line(train: Path) -> None:
+    lines = fit(train, "--max-evaluations", "2").splitlines()
+    assert sum(line.startswith("warning: Training stopped before it converged") for line in lines) == 1
+
+
+def test_missing_values_are_refused_with_counts(tmp_path: Path) -> None:
+    data = write(with_gaps(with_gaps(make_table(), "a", [1, 5, 9]), "y", [5, 7]), tmp_path / "train.csv")
+    text = fit(data, code=1)
+    assert "missing values (empty or NaN) in 4 of 240 rows, by column 'a' 3, 'y' 2" in text
+    assert not (tmp_path / "model.gpc").exists()
+
+
+def test_rows_with_missing_values_are_left_out_on_request(tmp_path: Path) -> None:
+    table, gaps = make_table(), [1, 5, 9]
+    fit(write(table.take([row for row in range(240) if row not in gaps]), tmp_path / "train.csv"))
+    expected = (tmp_path / "model.gpc").read_bytes()
+    text = fit(write(with_gaps(table, "a", gaps), tmp_path / "train.csv"), "--drop-missing")
+    assert "Read 237 rows of train.csv (3 incomplete rows left out)" in text
+    assert (tmp_path / "model.gpc").read_bytes() == expected
+
+
+def dated(n_rows: int = 240) -> pa.Table:
+    """A target that falls with the hour of the day."""
+    when = [datetime(2024, 5, 1) + timedelta(minutes=53 * row) for row in range(n_rows)]
+    y = np.array([-moment.hour for moment in when]) + 0.1 * np.random.default_rng(0).standard_normal(n_rows)
+    return pa.table({"when": when, "y": y})
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.parquet"])
+def test_dates_are_expanded_on_request(name: str, tmp_path: Path) -> None:
+    data = write(dated(), tmp_path / name)
+    assert "'when' holds timestamps" in fit(data, code=1)
+    text = fit(data, "--expand-dates")
+    assert "5 features" in text
+    assert "warning: Constant in all 240 training rows, so nothing can be learnt from it: when_year, when_month" in text
+    model = CommitteeRegressor.load(tmp_path / "model.gpc")
+    assert list(model.feature_names_in_) == ["when_year", "when_month", "when_day", "when_hour", "when_minute"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "z"), "'train.csv' has no column 'z'; it has 'a', 'b', 'y'."),
+        (("--features", "a,c"), "'train.csv' has no column 'c'"),
+        (("--features", "a,y"), "Column 'y' is the target and cannot be a feature too."),
+        (("--device", "abacus"), "device 'abacus' cannot be used here"),
+        (("--out", "no/folder/model.gpc"), "there is no folder"),
+        (("--n-experts", "2"), "were both given"),
+    ],
+)
+def test_errors_are_one_line(train: Path, options: tuple[str, str], message: str) -> None:
+    text = fit(train, "--quiet", *options, code=1)
+    assert text.startswith("error: ")
+    assert text.count("\n") == 1
+    assert message in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--kernel", "cubic"),
+        ("--partition", "halves"),
+        ("--n-experts", "0"),
+        ("--noise-variance", "-1"),
+        ("--jobs", "0"),
+        ("--memory-budget", "nan"),
+        ("--unknown",),
+    ],
+)
+def test_wrong_usage(train: Path, options: tuple[str, ...]) -> None:
+    fit(train, *options, code=2)
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.txt", "train.parquet"])
+def test_unknown_files(tmp_path: Path, name: str) -> None:
+    text = fit(tmp_path / name, code=1)
+    assert text.startswith(f"error: No file '{tmp_path / name}'")
+
+
+@pytest.mark.parametrize(("option", "other"), [("--out", "DATA"), ("--checkpoint", "DATA"), ("--checkpoint", "--out")])
+def test_no_file_is_both_read_and_written(train: Path, tmp_path: Path, option: str, other: str) -> None:
+    before = train.read_bytes()
+    same = train if other == "DATA" else tmp_path / "model.gpc"
+    text = fit(train, option, str(same), code=1)
+    assert "are the same file" in text
+    assert train.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.csv"]

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import make_table, run, write
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write(make_table(1000), tmp_path / "train.csv")
+
+
+def test_the_plan_is_that_of_the_table(data: Path) -> None:
+    options = ("--test-rows", "5000", "--n-experts", "4", "--communication-size", "100", "--jobs", "1")
+    content = json.loads(run("plan", data, "--target", "y", *options, "--format", "json").stdout)
+    expected = {
+        "n_rows": 1000,
+        "n_features": 2,
+        "n_test": 5000,
+        "n_experts": 4,
+        "communication_size": 100,
+        "n_workers": 1,
+    }
+    assert {name: content[name] for name in expected} == expected
+    assert content["peak_memory"] > content["factor_bytes"] > 0
+
+
+def test_lines_to_read(data: Path) -> None:
+    lines = run("plan", data, "--target", "y", "--features", "a", "--test-rows", "5000").output.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert names == ["table", "experts", "machine", "fit", "predict", "memory", "advice"]
+    assert lines[0].split(maxsplit=1)[1] == "1,000 rows, 1 features"
+
+
+def test_nothing_is_said_of_a_prediction_that_is_not_planned(data: Path) -> None:
+    assert "predict  " not in run("plan", data, "--target", "y").output
+
+
+def test_errors(data: Path) -> None:
+    assert "has no column 'z'" in run("plan", data, "--target", "z", code=1).output
+    assert "exceeds the 1000 rows" in run("plan", data, "--target", "y", "--n-experts", "2000", code=1).output
