@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import time
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
+
+from benchmarks._machine import blas, cores, memory_gib, processor, version_of
 
 PACKAGES = ("gpcommittee", "torch", "gpytorch", "numpy", "scipy", "scikit-learn", "GPy")
 PEAK_MEMORY = Path("/proc/self/status")
@@ -20,19 +20,18 @@ GIBIBYTE = 2**30
 
 def machine() -> dict[str, object]:
     """Processor, cores this process may use, and memory; no name of the machine."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIBIBYTE
     return {
-        "cpu": _processor(),
-        "cores": len(affinity(0)) if affinity else os.cpu_count(),
-        "memory_gib": round(memory, 1),
+        "cpu": processor(),
+        "cores": cores(),
+        "memory_gib": round(memory_gib(), 1),
         "system": platform.system(),
+        "blas": blas(),
     }
 
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that decide the numbers, and the source's commit."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}, "commit": _commit()}
+    return {"python": platform.python_version(), **{name: version_of(name) for name in PACKAGES}, "commit": _commit()}
 
 
 def dgemm_rate(n: int = 1024, tries: int = 5) -> float:
@@ -66,21 +65,6 @@ def _seconds_of_product(a: torch.Tensor) -> float:
     start = time.perf_counter()
     torch.mm(a, a)
     return time.perf_counter() - start
-
-
-def _processor() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _commit() -> str:
