@@ -60,4 +60,4 @@ def limits_table(scores: pd.DataFrame) -> str:
         for method in in_order(scores["method"])
         for n, group in scores[(scores["partition"] == partition) & (scores["method"] == method)].groupby("n_train")
     ]
-    return table(["method", "partition", "n", *COLUMNS.values()], rows)
+    return table(["method", "partition", "n", *COLUMNS.values()], rows, text_columns=2)

@@ -18,7 +18,7 @@ def means(scores: pd.DataFrame, metric: str) -> dict[str, float]:
         If there is none.
     """
     if scores.empty or metric not in scores:
-        raise NotRunError
+        raise NotRunError("no such runs")
     return {str(method): float(value) for method, value in scores.groupby("method")[metric].mean().items()}
 
 
