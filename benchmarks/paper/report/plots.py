@@ -61,7 +61,11 @@ def paired_bars(axis: Axes, scores: pd.DataFrame, by: str, y: str) -> None:
 
 def label(axis: Axes, x: str, y: str, *, log_x: bool = False, log_y: bool = False) -> None:
     """Axis labels and scales; logarithmic axes have plain numbers, between powers of ten too where they are few."""
-    axis.set(xlabel=x, ylabel=y, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    axis.set(xlabel=x, ylabel=y)
+    if log_x:
+        axis.set_xscale("log")
+    if log_y:
+        axis.set_yscale("log")
     for side in [axis.xaxis] * log_x + [axis.yaxis] * log_y:
         side.set_major_formatter("{x:g}")
         side.set_minor_formatter(LogFormatter(minor_thresholds=(1.2, 0.4)))
