@@ -1,16 +1,18 @@
 # Every target builds what it needs in .venv; stamp files keep repeated runs quick.
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
+STUDY_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-slow lint docs bench-kin40k bench-memory clean
+.PHONY: help demo test test-slow lint docs bench-kin40k bench-memory clean \
+  study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-plots ## Fit real geoid heights, draw the prediction and its uncertainty
 	$(BIN)/gpcommittee demo
@@ -37,6 +39,28 @@ bench-kin40k: $(VENV)/.installed-bench ## Every rule on kin40k, the paper's spli
 
 bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6
 	$(BIN)/python benchmarks/peak_memory.py
+
+# Each study runs what is not stored yet; STUDY_ARGS="--list", "--only '*fitc*'", "--repeats 2" and others cut it.
+study-toy: $(VENV)/.installed-bench ## The paper's toy example (Figs. 2, 3 and 7)
+	$(BIN)/python -m benchmarks.paper toy $(STUDY_ARGS)
+
+study-kin40k: $(VENV)/.installed-bench ## The paper's kin40k (Figs. 4 to 6, Table 2)
+	$(BIN)/python -m benchmarks.paper kin40k $(STUDY_ARGS)
+
+study-sarcos: $(VENV)/.installed-bench ## The paper's sarcos (Figs. 4 to 6, Table 2)
+	$(BIN)/python -m benchmarks.paper sarcos $(STUDY_ARGS)
+
+study-electric: $(VENV)/.installed-bench ## The paper's electric (Table 1)
+	$(BIN)/python -m benchmarks.paper electric $(STUDY_ARGS)
+
+study-song: $(VENV)/.installed-bench ## The paper's song (Table 1); needs UCI's file
+	$(BIN)/python -m benchmarks.paper song $(STUDY_ARGS)
+
+study-consistency: $(VENV)/.installed-bench ## Propositions 2 to 4 by experiment
+	$(BIN)/python -m benchmarks.paper consistency $(STUDY_ARGS)
+
+study-report: $(VENV)/.installed-bench ## Pages of all studies, from their stored results only
+	$(BIN)/python -m benchmarks.paper report
 
 clean: ## Remove the environment, caches and everything built
 	rm -rf $(VENV) dist docs/_build docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,35 +16,39 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 def provenance() -> str:
     """One paragraph of Markdown."""
-    versions = ", ".join(f"{name} {_version(name)}" for name in LIBRARIES)
+    versions = ", ".join(f"{name} {version_of(name)}" for name in LIBRARIES)
     return (
-        f"{datetime.now(UTC):%Y-%m-%d}; {_processor()}, {_cores()} cores, {_memory_gib():.0f} GiB of memory; "
-        f"{platform.system()} {platform.machine()}; {_blas()}; gpcommittee {_version('gpcommittee')}, "
+        f"{datetime.now(UTC):%Y-%m-%d}; {processor()}, {cores()} cores, {memory_gib():.0f} GiB of memory; "
+        f"{platform.system()} {platform.machine()}; {blas()}; gpcommittee {version_of('gpcommittee')}, "
         f"Python {platform.python_version()}, {versions}."
     )
 
 
-def _processor() -> str:
+def processor() -> str:
     """Model name of the processor, as far as the system tells it."""
     lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor() or "unknown processor"
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _memory_gib() -> float:
+def memory_gib() -> float:
+    """Memory of the machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
 
 
-def _blas() -> str:
+def blas() -> str:
+    """Which BLAS PyTorch uses."""
     return "MKL" if torch.backends.mkl.is_available() else "no MKL"
 
 
-def _version(distribution: str) -> str:
+def version_of(distribution: str) -> str:
+    """Version of an installed library."""
     try:
         return version(distribution)
     except PackageNotFoundError:

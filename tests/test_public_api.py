@@ -16,9 +16,8 @@ import pytest
 import gpcommittee
 
 ROOT = Path(__file__).parents[1]
-PUBLIC_MODULES = [
-    f"gpcommittee{room}" for room in ("", ".aggregation", ".datasets", ".metrics", ".partition", ".planning")
-]
+PUBLIC_ROOMS = ("", ".aggregation", ".baselines", ".datasets", ".metrics", ".partition", ".planning")
+PUBLIC_MODULES = [f"gpcommittee{room}" for room in PUBLIC_ROOMS]
 IMPORT_PROBE = """
 import json, os, sys
 import gpytorch, pyarrow, scipy.optimize, sklearn.base, sklearn.cluster, torch
