@@ -56,7 +56,7 @@ study-electric: $(VENV)/.installed-bench ## The paper's electric (Table 1)
 study-song: $(VENV)/.installed-bench ## The paper's song (Table 1); needs UCI's file
 	$(BIN)/python -m benchmarks.paper song $(STUDY_ARGS)
 
-study-consistency: $(VENV)/.installed-bench ## Propositions 2 to 4 by experiment
+study-consistency: $(VENV)/.installed-bench ## Propositions 1 to 3 by experiment
 	$(BIN)/python -m benchmarks.paper consistency $(STUDY_ARGS)
 
 study-report: $(VENV)/.installed-bench ## Pages of all studies, from their stored results only

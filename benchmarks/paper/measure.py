@@ -27,7 +27,7 @@ def scores(data: StudyData, predicted: Predicted) -> Row:
 
 
 def limits(data: StudyData, predicted: Predicted) -> Row:
-    """Where variance and mean are on their way to the noise and the function (Propositions 2 to 4).
+    """Where variance and mean are on their way to the noise and the function (Propositions 1 to 3).
 
     ``variance_ratio`` is the predicted variance of an observation over the noise variance: 1 in the limit of a
     consistent rule, 0 for an overconfident one. ``mean_slope`` is the slope of the predicted mean over the function,

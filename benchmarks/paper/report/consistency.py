@@ -1,4 +1,4 @@
-"""The consistency page: Propositions 2, 3 and 4."""
+"""The consistency page: Propositions 1, 2 and 3."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def consistency_page(results: Results) -> Page:
         "square root of n rows each; fixed hyperparameters, the noise at its true variance. *Variance / noise* is the "
         "median over 181 points in [0.05, 0.95] of the predicted variance of an observation over the noise variance: 1 "
         f"is right, 0 overconfident, {prior:.1f} the variance of the target. *Slope of the mean* is that of the "
-        f"predicted mean over the function: 1 is right; Proposition 3 gives (R)BCM a = {slope:.4f} here.",
+        f"predicted mean over the function: 1 is right; Proposition 2 gives (R)BCM a = {slope:.4f} here.",
         Plot("consistency", "Predicted over noise variance, rules in the paper's form.", limits_figure(results.paper)),
         "## What the propositions say",
         claims_table(CONSISTENCY_CLAIMS, results.paper),
@@ -36,7 +36,7 @@ def consistency_page(results: Results) -> Page:
         "the variance of the function.",
         limits_table(results.library),
     ]
-    return Page("consistency", "Propositions 2 to 4, shown", [*blocks, made_with(results.scores)])
+    return Page("consistency", "Propositions 1 to 3, shown", [*blocks, made_with(results.scores)])
 
 
 def limits_figure(scores: pd.DataFrame) -> Figure:

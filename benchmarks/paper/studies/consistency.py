@@ -1,4 +1,4 @@
-"""Propositions 2, 3 and 4 by experiment: n grows, experts and their sizes grow as its square root.
+"""Propositions 1, 2 and 3 by experiment: n grows, experts and their sizes grow as its square root.
 
 The hyperparameters are held at fixed values, the noise at its true variance, so that only the rules change the limits.
 """

@@ -1,4 +1,4 @@
-"""Propositions 2, 3 and 4 as statements about the smallest and the largest n that ran."""
+"""Propositions 1, 2 and 3 as statements about the smallest and the largest n that ran."""
 
 from __future__ import annotations
 
@@ -63,29 +63,29 @@ OVERCONFIDENT = ("poe", "bcm", "rbcm")
 
 CONSISTENCY_CLAIMS = (
     Claim(
-        "Prop. 2",
+        "Prop. 1",
         "Disjoint partition: the variance of PoE and (R)BCM goes to 0",
         _all(*(_vanishes("kmeans", method) for method in OVERCONFIDENT)),
     ),
-    Claim("Prop. 2", "Disjoint partition: the variance of GPoE stays between noise and prior", _conservative),
+    Claim("Prop. 1", "Disjoint partition: the variance of GPoE stays between noise and prior", _conservative),
     Claim(
-        "Prop. 3",
+        "Prop. 2",
         "Random partition: the variance of PoE and (R)BCM goes to 0",
         _all(*(_vanishes("random", method) for method in OVERCONFIDENT)),
     ),
     Claim(
-        "Prop. 3",
+        "Prop. 2",
         "Random partition: the variance of GPoE goes to the noise, its mean to the function",
         _all(_reaches("random", "gpoe", "variance_ratio"), _reaches("random", "gpoe", "mean_slope")),
     ),
     Claim(
-        "Prop. 3",
+        "Prop. 2",
         "Random partition: the mean of (R)BCM goes to a times the function",
         _all(_slope_of_bcm("bcm"), _slope_of_bcm("rbcm")),
     ),
     *(
         Claim(
-            "Prop. 4",
+            "Prop. 3",
             f"{title}: the variance of GRBCM goes to the noise, its mean to the function",
             _all(_reaches(partition, "grbcm", "variance_ratio"), _reaches(partition, "grbcm", "mean_slope")),
         )
