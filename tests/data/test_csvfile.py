@@ -4,9 +4,11 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from gpcommittee.data import TableRows, csvfile, open_table, plan_columns, read_table
+from gpcommittee.data.arrow_errors import readable
 from gpcommittee.errors import InvalidInputError
 
 
@@ -68,8 +70,18 @@ def test_types_may_change_after_the_first_block(path: Path, monkeypatch: pytest.
         path, "a,t,b\n" + "1,2020-01-01 00:00:00,1\n" * 200 + "0.5,2020-01-01 00:00:00.25,2.5\n", expand_dates=True
     )
     np.testing.assert_array_equal(rows.X[-1], [0.5, 2020.0, 1.0, 1.0, 0.0, 0.0, 2.5])
-    with pytest.raises(InvalidInputError, match=r"'b' of 'table.csv' has a value that is no number: invalid value 'x'"):
+    with pytest.raises(
+        InvalidInputError, match=r"'b' of 'table.csv' has a value.* that is no number: invalid value 'x'"
+    ):
         read(path, "a,b\n" + "1,2\n" * 200 + "1,x\n")
+
+
+@pytest.mark.parametrize(("row", "said"), [("", "a value that"), ("Row #202: ", "a value in row 202 of the file that")])
+def test_value_errors_name_column_and_row_where_arrow_does(row: str, said: str) -> None:
+    reason = f"In CSV column #1: {row}CSV conversion error to double: invalid value 'x'"
+    expected = f"Column 'b' of 'table.csv' has {said} is no number: invalid value 'x'"
+    with pytest.raises(InvalidInputError, match=expected), readable("table.csv", ["a", "b"]):
+        raise pa.ArrowInvalid(reason)
 
 
 def test_text_names_the_column(path: Path) -> None:

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from gpcommittee.errors import InvalidInputError
 
-_CSV_VALUE = re.compile(r"In CSV column #(\d+): CSV conversion error to (\S+): (.*)", re.DOTALL)
+# Arrow names the row only where it converts a block in the order of the file.
+_CSV_VALUE = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\S+): (.*)", re.DOTALL)
 
 
 @contextmanager
@@ -36,10 +37,11 @@ def _message(name: str, columns: Sequence[str], reason: str) -> str:
     value = _CSV_VALUE.search(reason)
     if value is None:
         return f"{name!r} cannot be read; it is damaged or not what its ending says. The reader says: {reason}"
-    column, wanted, problem = value.groups()
+    column, row, wanted, problem = value.groups()
+    where = f" in row {row} of the file" if row else ""
     return (
-        f"Column {columns[int(column)]!r} of {name!r} has a value that is no {_WORDS.get(wanted, wanted)}: {problem}. "
-        "Leave missing values empty; encode text as numbers, or leave the column out by naming the features."
+        f"Column {columns[int(column)]!r} of {name!r} has a value{where} that is no {_WORDS.get(wanted, wanted)}: "
+        f"{problem}. Leave missing values empty; encode text as numbers, or name the features to leave the column out."
     )
 
 
