@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from gpcommittee.data import check_finite
+from gpcommittee.data.kinds import Kind, kind_of
 from gpcommittee.errors import GPCommitteeError, InvalidInputError, InvalidTypeError
 from gpcommittee.records import FloatArray
 
@@ -26,6 +28,7 @@ def checked_training_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) 
     """
     with _own_errors():
         _refuse_masked(X=X, y=y)
+        _refuse_dates_and_text(X)
         _check_target(y)
         inputs, target = validate_data(estimator, X, y, **_OPTIONS)
         return _in_double(inputs, _names(estimator), "X"), _in_double(target, None, "y")
@@ -41,6 +44,7 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> FloatArray:
     """
     with _own_errors():
         _refuse_masked(X=X)
+        _refuse_dates_and_text(X)
         inputs = validate_data(estimator, X, reset=False, ensure_min_samples=0, **_OPTIONS)
         return _in_double(inputs, _names(estimator), "X")
 
@@ -73,6 +77,23 @@ def _refuse_masked(**named: object) -> None:
                 f"Input {name} is a masked array with {np.ma.getmaskarray(values).sum()} values masked; missing values "
                 "are not supported. Remove or fill these rows."
             )
+
+
+def _refuse_dates_and_text(X: object) -> None:
+    """Name the columns of a frame that hold no numbers; scikit-learn converts some and refuses others namelessly."""
+    if not hasattr(X, "__arrow_c_stream__"):
+        return
+    without_rows: Any = X.slice(0, 0) if isinstance(X, pa.Table) else X.head(0)  # type: ignore[attr-defined]
+    found = [f"{field.name!r} ({field.type})" for field in pa.table(without_rows).schema if _no_number(field.type)]
+    if found:
+        raise InvalidInputError(
+            f"Input X has columns that hold dates or text: {', '.join(found)}. Only numbers can be used: expand dates "
+            "into year, month and so on, encode text as numbers, or leave these columns out."
+        )
+
+
+def _no_number(data_type: pa.DataType) -> bool:
+    return kind_of(data_type) in (Kind.DATE, Kind.TIMESTAMP, Kind.TEXT)
 
 
 def _check_target(y: ArrayLike) -> None:

@@ -311,6 +311,18 @@ def test_dates_text_and_numbers_too_large_are_refused(X: Any) -> None:
         regressor().fit(X, data()[1])
 
 
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
+def test_columns_of_dates_and_text_are_named(frame: Any) -> None:
+    X, y = data()
+    table = pd.DataFrame(
+        {"a": X[:, 0], "when": pd.date_range("2020-01-01", periods=90), "t": ["1"] * 90, "b": X[:, 1] > 0}
+    )
+    with pytest.raises(InvalidInputError, match=r"hold dates or text: 'when' \(timestamp.*, 't' \(.*string.*\)\."):
+        regressor().fit(table if frame is pd.DataFrame else frame(table), y)
+
+
 @pytest.mark.parametrize("y", [[[1.0], [1.0, 2.0]] * 45, [10**400] * 90, ["1.5"] * 90])
 def test_targets_that_numpy_cannot_take_are_refused(y: Any) -> None:
     with pytest.raises(GPCommitteeError):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committees import committee_of, predict, random_blocks, variances
@@ -31,6 +31,7 @@ def test_one_expert_is_the_exact_gp() -> None:
     np.testing.assert_allclose(variances(npae)[0], variances(exact)[0], rtol=1e-10)
 
 
+@settings(max_examples=25)
 @given(sizes=st.lists(st.integers(2, 25), min_size=2, max_size=6), seed=st.integers(0, 50))
 def test_variance_lies_between_the_exact_gps_and_each_experts(sizes: list[int], seed: int) -> None:
     blocks = random_blocks(sizes, 2, seed)
