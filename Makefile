@@ -64,7 +64,7 @@ study-report: $(VENV)/.installed-bench ## Pages of all studies, from their store
 
 clean: ## Remove the environment, caches and everything built
 	rm -rf $(VENV) dist docs/_build docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests benchmarks docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 _pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -49,3 +50,15 @@ import torch
 
 torch.set_num_threads(1)
 """
+
+
+def _kept_apart(app: Any, module: str, name: str) -> str | None:
+    """Leave out of the source of `gpcommittee.errors` the two classes that are documented under a shorter name.
+
+    viewcode links back from a source file by one module name, so with both the links to all the others would be dead.
+    """
+    return module if name in {"GPCommitteeError", "GPCommitteeWarning"} else None
+
+
+def setup(app: Any) -> None:
+    app.connect("viewcode-follow-imported", _kept_apart)

@@ -10,7 +10,7 @@ class InvalidInputError(GPCommitteeError, ValueError):
 
 
 class InvalidTypeError(GPCommitteeError, TypeError):
-    """Data of a type that cannot be numbers: text, objects, sparse matrices."""
+    """Data of a type that cannot be numbers: objects that are none, sparse matrices."""
 
 
 class InvalidParameterError(GPCommitteeError, ValueError):

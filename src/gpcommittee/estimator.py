@@ -53,7 +53,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "rational_quadratic") stands for a scaled kernel with one lengthscale per input; a kernel object is copied and
         its present values are the start. Default: "squared_exponential".
     aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
-        "poe", "gpoe", "bcm", "rbcm", "grbcm" or "communication", or a rule with its own settings.
+        "poe", "gpoe", "bcm", "rbcm", "grbcm", "npae" or "communication", or a rule with its own settings.
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional
@@ -173,10 +173,21 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ------
         InvalidInputError
             If the data are not finite numbers of matching shapes.
+        InvalidTypeError
+            If the data are of a type that cannot be numbers, such as a sparse matrix.
         InvalidParameterError
             If a setting is not allowed.
+        NotPositiveDefiniteError
+            If an expert's covariance cannot be factored at the start.
         CheckpointError
-            If the checkpoint belongs to another fit.
+            If the checkpoint belongs to another fit, is no checkpoint, or cannot be read or written.
+
+        Warns
+        -----
+        BoundWarning
+            If a hyperparameter ended on a bound of its search range.
+        ConvergenceWarning
+            If training stopped before it converged.
         """
         make_rule(self.aggregation)
         options = self._fit_options()
@@ -215,10 +226,23 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        InvalidInputError
-            If the points are not finite numbers in the columns of the fit.
         NotFittedError
             If the estimator is not fitted.
+        InvalidInputError
+            If the points are not finite numbers in the columns of the fit.
+        InvalidTypeError
+            If the points are of a type that cannot be numbers, such as a sparse matrix.
+        InvalidParameterError
+            If the rule is unknown, or a setting was changed to one that is not allowed.
+        NotPositiveDefiniteError
+            If no allowed jitter lets an expert's covariance be factored.
+        MemoryBudgetError
+            If NPAE does not fit the memory budget.
+
+        Warns
+        -----
+        JitterWarning
+            If an expert's covariance needed jitter to be factored.
         """
         rule = self.aggregation if aggregation is None else aggregation
         prediction = self._predict(X, [rule], mean_only=not return_std)[0]
@@ -239,6 +263,27 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         list of Prediction
             Means and variances, one per rule.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        InvalidInputError
+            If the points are not finite numbers in the columns of the fit.
+        InvalidTypeError
+            If the points are of a type that cannot be numbers, such as a sparse matrix.
+        InvalidParameterError
+            If a rule is unknown, ``aggregations`` is one name instead of a sequence, or a setting was changed to one
+            that is not allowed.
+        NotPositiveDefiniteError
+            If no allowed jitter lets an expert's covariance be factored.
+        MemoryBudgetError
+            If NPAE does not fit the memory budget.
+
+        Warns
+        -----
+        JitterWarning
+            If an expert's covariance needed jitter to be factored.
         """
         return self._predict(X, aggregations, mean_only=False)
 
@@ -246,6 +291,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: ArrayLike, aggregation: str | Rule = "npae", include_noise: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """Predict the mean and the covariance between a block of new points.
+
+        Takes the place of ``return_cov`` in scikit-learn's own Gaussian process.
 
         Parameters
         ----------
@@ -263,8 +310,16 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
+        InvalidInputError
+            If the points are not finite numbers in the columns of the fit.
+        InvalidTypeError
+            If the points are of a type that cannot be numbers, such as a sparse matrix.
         InvalidParameterError
-            If the rule is not NPAE.
+            If the rule is not NPAE, or a setting was changed to one that is not allowed.
+        NotPositiveDefiniteError
+            If no allowed jitter lets an expert's covariance be factored.
         MemoryBudgetError
             If the block does not fit the memory budget.
         """
@@ -294,7 +349,14 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         NotFittedError
             If the estimator is not fitted.
         InvalidParameterError
-            If a setting cannot be stored.
+            If a setting, such as a rule of your own, or the metadata cannot be stored.
+        ModelFileError
+            If the file cannot be written; one that was there before is unchanged.
+
+        Warns
+        -----
+        GPCommitteeWarning
+            If the kernel has priors, which a model file does not keep.
         """
         check_is_fitted(self)
         if isinstance(self.kernel, Kernel) and (priors := prior_names(self.kernel)):
@@ -333,9 +395,9 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidParameterError
-            If the device cannot be used here.
+            If the device cannot be used here, or a kernel is needed and not given or has another structure.
         ModelFileError
-            If the file is corrupted, of an unknown version, or not a model file.
+            If the file cannot be read, is corrupted, of an unknown version, or not a model file.
         """
         stored = read_model(path, kernel)
         model = cls(**_known_settings(cls, stored.settings, path))
