@@ -93,7 +93,7 @@ def test_plain_lines_come_every_ten_seconds_and_at_the_end(clock: Clock) -> None
     assert lines(file) == [
         "Training: 10 of 100 (10%), 1/s, about 1 min 30 s left, objective 9",
         "Training: 20 of 100 (20%), 1/s, about 1 min 20 s left, objective 19",
-        "Training: 25 of 100 in 25 s, objective 24",
+        "Training: 25 (of at most 100) in 25 s, objective 24",
     ]
 
 
@@ -104,6 +104,23 @@ def test_plain_lines_without_a_total(clock: Clock) -> None:
         stage.advance(50_000)
         clock.now += 3600.0
     assert lines(file) == ["Reading: 50,000, 2,500/s", "Reading: 50,000 in 1 h 00 min"]
+
+
+def test_units_are_named(clock: Clock) -> None:
+    file = io.StringIO()
+    reporter = ConsoleReporter(file)
+    for done in (2, 7):
+        with reporter.stage("Training", 7, unit="evaluations") as stage:
+            stage.advance(done)
+    with reporter.stage("Reading", unit="rows") as stage:
+        clock.now += 20.0
+        stage.advance(10)
+    assert lines(file) == [
+        "Training: 2 evaluations (of at most 7) in 0 s",
+        "Training: 7 of 7 evaluations in 0 s",
+        "Reading: 10 rows, 0.5/s",
+        "Reading: 10 rows in 20 s",
+    ]
 
 
 def test_the_last_note_is_kept(clock: Clock) -> None:
@@ -137,7 +154,7 @@ def test_plain_output_has_no_control_characters(clock: Clock) -> None:
         outer.advance(note="[red]")
         reporter.message("a [b] message")
     assert "\x1b" not in file.getvalue()
-    assert lines(file) == ["a [b] message", "inner: 1 in 0 s", "Fit [bold]: 1 of 3 in 0 s, [red]"]
+    assert lines(file) == ["a [b] message", "inner: 1 in 0 s", "Fit [bold]: 1 (of at most 3) in 0 s, [red]"]
 
 
 def test_threads_lose_no_count(clock: Clock) -> None:
@@ -258,7 +275,7 @@ def test_any_object_of_the_right_shape_is_a_reporter() -> None:
             self.seen: list[str] = []
 
         @contextmanager
-        def stage(self, name: str, total: int | None = None) -> Iterator[progress.Stage]:
+        def stage(self, name: str, total: int | None = None, unit: str = "") -> Iterator[progress.Stage]:
             self.seen.append(name)
             with SilentReporter().stage(name, total) as stage:
                 yield stage

@@ -36,8 +36,8 @@ class Stage(Protocol):
 class Reporter(Protocol):
     """Where long work reports. Stages may be nested and advanced from several threads."""
 
-    def stage(self, name: str, total: int | None = None) -> AbstractContextManager[Stage]:
-        """Open a stage of ``total`` units, or of a number not known beforehand."""
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Stage]:
+        """Open a stage of at most ``total`` units, or of a number not known beforehand; ``unit`` is their plural."""
 
     def message(self, text: str) -> None:
         """Say something once."""
@@ -47,7 +47,7 @@ class SilentReporter:
     """Says nothing."""
 
     @contextmanager
-    def stage(self, name: str, total: int | None = None) -> Iterator[Stage]:
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Stage]:
         """A stage that nobody hears of."""
         yield _SilentStage()
 
@@ -74,7 +74,7 @@ class ConsoleReporter:
     >>> reporter = ConsoleReporter(sys.stdout)
     >>> with reporter.stage("Training", total=100) as stage:
     ...     stage.advance(37, note="objective 12.5")
-    Training: 37 of 100 in 0 s, objective 12.5
+    Training: 37 (of at most 100) in 0 s, objective 12.5
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
@@ -83,9 +83,10 @@ class ConsoleReporter:
         self._bars: Progress | None = None
 
     @contextmanager
-    def stage(self, name: str, total: int | None = None) -> Iterator[Stage]:
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Stage]:
         """Open a stage; it is closed properly when the work fails or is interrupted."""
-        with self._barred(name, total) if _is_terminal(self._file) else self._plain(name, total) as stage:
+        count = _Count(name, total, unit)
+        with self._barred(count) if _is_terminal(self._file) else self._plain(count) as stage:
             yield stage
 
     def message(self, text: str) -> None:
@@ -96,20 +97,20 @@ class ConsoleReporter:
             self._write(text)
 
     @contextmanager
-    def _plain(self, name: str, total: int | None) -> Iterator[Stage]:
-        stage = _PlainStage(_Count(name, total), self._write)
+    def _plain(self, count: _Count) -> Iterator[Stage]:
+        stage = _PlainStage(count, self._write)
         try:
             yield stage
         except BaseException:
-            self._write(stage.count.last_line(finished=False))
+            self._write(count.stopped_line())
             raise
-        self._write(stage.count.last_line(finished=True))
+        self._write(count.last_line())
 
     @contextmanager
-    def _barred(self, name: str, total: int | None) -> Iterator[Stage]:
+    def _barred(self, count: _Count) -> Iterator[Stage]:
         nested = self._bars is not None
         with self._open_bars() as bars:
-            stage = _BarStage(_Count(name, total), bars)
+            stage = _BarStage(count, bars)
             yield stage
             stage.remove() if nested else stage.finish()
 
@@ -154,9 +155,10 @@ def reporter_for(verbose: int) -> Reporter:
 class _Count:
     """How far a stage is."""
 
-    def __init__(self, name: str, total: int | None) -> None:
+    def __init__(self, name: str, total: int | None, unit: str) -> None:
         self.name = name
         self.total = total
+        self.unit = f" {unit}" if unit else ""
         self.done = 0
         self.note: str | None = None
         self.start = monotonic()
@@ -176,12 +178,18 @@ class _Count:
     def line(self) -> str:
         return self._joined(f"{self.name}: {self._position()}{self._share()}", self.rate, self._time_left())
 
-    def last_line(self, *, finished: bool) -> str:
-        stopped = "" if finished else "stopped after "
-        return self._joined(f"{self.name}: {stopped}{self._position()} in {_duration(self.elapsed)}")
+    def last_line(self) -> str:
+        """Work may need fewer units than it was allowed; it is finished all the same."""
+        fewer = self.total is not None and self.done < self.total
+        position = f"{self.done:,}{self.unit} (of at most {self.total:,})" if fewer else self._position()
+        return self._joined(f"{self.name}: {position} in {_duration(self.elapsed)}")
+
+    def stopped_line(self) -> str:
+        """Of work that failed or was interrupted."""
+        return self._joined(f"{self.name}: stopped after {self._position()} in {_duration(self.elapsed)}")
 
     def _position(self) -> str:
-        return f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"
+        return f"{self.done:,}{'' if self.total is None else f' of {self.total:,}'}{self.unit}"
 
     def _share(self) -> str:
         return f" ({self.done / self.total:.0%})" if self.total else ""
@@ -228,7 +236,7 @@ class _BarStage:
         self._bars.update(self._task, completed=done, rate=rate, note=shown_note)
 
     def finish(self) -> None:
-        """Work may need fewer units than it was allowed; the bar is full all the same."""
+        """The bar is full even if fewer units were needed than allowed."""
         self._bars.update(self._task, total=self._count.done, completed=self._count.done)
 
     def remove(self) -> None:

@@ -19,8 +19,16 @@ def test_demo_leaves_a_picture_and_a_model(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["geoid.gpc", "geoid.png"]
     assert (folder / "geoid.png").read_bytes().startswith(b"\x89PNG")
     assert CommitteeRegressor.load(folder / "geoid.gpc").n_features_in_ == 3
-    assert "points of the map that were not in the training data" in text
+    assert "points of the map not among the training data" in text
     assert {"SMSE", "CRPS"} <= set(text.split())
+    assert "RMSE (m) " in text
+    assert "95% width (m) " in text
+
+
+def test_quiet_says_the_scores_only(tmp_path: Path) -> None:
+    lines = run("demo", *QUICK, "--out-dir", tmp_path / "demo", "--quiet").output.splitlines()
+    assert lines[0].startswith("Scores at ")
+    assert lines[-1].startswith("mean squared z")
 
 
 def test_trained_points_are_not_held_out() -> None:

@@ -107,5 +107,6 @@ def test_no_rows_to_score(model: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_rules_are_wrong_usage(model: Path, test_table: Path) -> None:
-    text = run("evaluate", model, test_table, "--aggregation", "grbcm,mean", code=2).output
-    assert "'mean' is none of" in " ".join(text.split())
+    text = run("evaluate", model, test_table, "--aggregation", "grbcm,mean,rbmc", code=2).output
+    assert "'mean', 'rbmc' is none of" in " ".join(text.split())
+    assert "Did you mean rbcm?" in " ".join(text.split())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -38,7 +39,9 @@ def test_csv_and_parquet_give_the_same_model(train: Path, tmp_path: Path) -> Non
 
 def test_the_columns_travel_with_the_model(train: Path, tmp_path: Path) -> None:
     fit(train, "--features", "b")
-    assert read_metadata(tmp_path / "model.gpc") == {"columns": {"features": ["b"], "target": "y", "dates": {}}}
+    assert read_metadata(tmp_path / "model.gpc") == {
+        "columns": {"features": ["b"], "target": "y", "dates": {}, "zoned": {}}
+    }
     assert list(CommitteeRegressor.load(tmp_path / "model.gpc").feature_names_in_) == ["b"]
 
 
@@ -114,7 +117,7 @@ def dated(n_rows: int = 240) -> pa.Table:
 @pytest.mark.parametrize("name", ["train.csv", "train.parquet"])
 def test_dates_are_expanded_on_request(name: str, tmp_path: Path) -> None:
     data = write(dated(), tmp_path / name)
-    assert "'when' holds timestamps" in fit(data, code=1)
+    assert "'when' holds timestamps (--expand-dates turns them into numbers" in fit(data, code=1)
     text = fit(data, "--expand-dates")
     assert "5 features" in text
     assert "warning: Constant in all 240 training rows, so nothing can be learnt from it: when_year, when_month" in text
@@ -130,7 +133,7 @@ def test_dates_are_expanded_on_request(name: str, tmp_path: Path) -> None:
         (("--features", "a,y"), "Column 'y' is the target and cannot be a feature too."),
         (("--device", "abacus"), "device 'abacus' cannot be used here"),
         (("--out", "no/folder/model.gpc"), "there is no folder"),
-        (("--n-experts", "2"), "were both given"),
+        (("--n-experts", "2"), "--n-experts=2 and --expert-size=80 were both given"),
     ],
 )
 def test_errors_are_one_line(train: Path, options: tuple[str, str], message: str) -> None:
@@ -156,10 +159,34 @@ def test_wrong_usage(train: Path, options: tuple[str, ...]) -> None:
     fit(train, *options, code=2)
 
 
-@pytest.mark.parametrize("name", ["train.csv", "train.txt", "train.parquet"])
+def test_a_name_nearby_is_suggested(train: Path) -> None:
+    text = " ".join(fit(train, "--kernel", "matern3", code=2).split())
+    assert "Value error" not in text
+    assert "Did you mean matern32?" in text
+
+
+def test_day_first_dates_are_told_how_to_write(tmp_path: Path) -> None:
+    table = pa.table({"when": [f"{day:02d}/05/2024" for day in range(1, 29)], "y": np.arange(28.0)})
+    text = fit(write(table, tmp_path / "train.csv"), "--expand-dates", code=1)
+    assert "if these are dates: write dates as ISO 8601, for example 2007-04-28" in text
+
+
+def test_constant_columns_and_bounds_in_the_summary(tmp_path: Path) -> None:
+    table = make_table()
+    a, c = table["a"], np.full(240, 3.0)
+    train = write(pa.table({"c": c, "a": a, "far": table["b"], "y": a}), tmp_path / "train.csv")
+    line = next(line for line in fit(train).splitlines() if line.startswith("  lengthscales"))
+    assert re.fullmatch(r"  lengthscales  a \S+, far at its upper bound \(in standard deviations\)", line)
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.parquet"])
 def test_unknown_files(tmp_path: Path, name: str) -> None:
     text = fit(tmp_path / name, code=1)
     assert text.startswith(f"error: No file '{tmp_path / name}'")
+
+
+def test_an_unknown_ending_is_told_first(tmp_path: Path) -> None:
+    assert fit(tmp_path / "train.xlsx", code=1).startswith("error: 'train.xlsx' has an unknown ending.")
 
 
 @pytest.mark.parametrize(("option", "other"), [("--out", "DATA"), ("--checkpoint", "DATA"), ("--checkpoint", "--out")])

@@ -24,6 +24,27 @@ def test_what_the_machine_lacks_is_one_line(error: Exception, capsys: pytest.Cap
     assert capsys.readouterr().err.startswith("error: ")
 
 
+@pytest.mark.parametrize(
+    ("python", "command_line"),
+    [
+        ("leave them out with drop_missing.", "leave them out with --drop-missing."),
+        (
+            "n_experts=2 and expert_size=80; leave the other at None.",
+            "--n-experts=2 and --expert-size=80; leave the other out.",
+        ),
+        ("Name them (features=[...]).", "Name them (--features A,B,...)."),
+        ("save(path) writes one.", "the command fit writes one."),
+        ("Column 'n_jobs' of 'my n_jobs.csv'.", "Column 'n_jobs' of 'my n_jobs.csv'."),
+        ("No file '/data/drop_missing/x.csv'.", "No file '/data/drop_missing/x.csv'."),
+        ("It holds n_jobs_total, x_n_jobs.", "It holds n_jobs_total, x_n_jobs."),
+    ],
+)
+def test_settings_are_named_as_options(python: str, command_line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), outcome():
+        raise InvalidInputError(python)
+    assert capsys.readouterr().err == f"error: {command_line}\n"
+
+
 def test_interrupt_says_what_it_leaves(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended, outcome(after_interrupt="The log is in fit.log."):
         raise KeyboardInterrupt

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import make_table, run, write
+from command_line import make_table, run, with_gaps, write
 
 
 @pytest.fixture
@@ -32,11 +32,18 @@ def test_lines_to_read(data: Path) -> None:
     lines = run("plan", data, "--target", "y", "--features", "a", "--test-rows", "5000").output.splitlines()
     names = [line.split()[0] for line in lines]
     assert names == ["table", "experts", "machine", "fit", "predict", "memory", "advice"]
-    assert lines[0].split(maxsplit=1)[1] == "1,000 rows, 1 features"
+    assert lines[0].split(maxsplit=1)[1] == "1,000 rows, 1 feature"
 
 
 def test_nothing_is_said_of_a_prediction_that_is_not_planned(data: Path) -> None:
     assert "predict  " not in run("plan", data, "--target", "y").output
+
+
+def test_incomplete_rows_are_left_out_on_request(tmp_path: Path) -> None:
+    data = write(with_gaps(with_gaps(make_table(), "a", [1, 5]), "y", [5, 7]), tmp_path / "train.csv")
+    for options, n_rows in (((), 240), (("--drop-missing",), 237)):
+        text = run("plan", data, "--target", "y", *options, "--format", "json").stdout
+        assert json.loads(text)["n_rows"] == n_rows
 
 
 def test_errors(data: Path) -> None:

@@ -91,7 +91,7 @@ def test_every_row_keeps_its_place(model: Path, tmp_path: Path, gaps: list[int],
 def test_what_is_said(model: Path, tmp_path: Path) -> None:
     data = write(with_gaps(make_table(50), "a", [3, 4]), tmp_path / "new.csv")
     text = run("predict", model, data, "--out", tmp_path / "out.csv", "--drop-missing").output
-    assert text.startswith("predict: 48 of 48")
+    assert text.startswith("predict: 48 of 48 rows in ")
     assert text.endswith("out.csv; 2 of them empty, for rows with missing values.\n")
 
 
@@ -143,6 +143,16 @@ def test_dates_are_expanded_as_in_the_fit(tmp_path: Path) -> None:
     np.testing.assert_array_equal(predict(model, new)[:, 0], regressor.predict(inputs))
 
 
+def test_dates_of_another_kind_are_told(tmp_path: Path) -> None:
+    when = [datetime(2024, 5, 1) + timedelta(minutes=53 * row) for row in range(240)]
+    train = write(pa.table({"when": when, "y": [float(m.hour) for m in when]}), tmp_path / "train.csv")
+    model, out = tmp_path / "model.gpc", tmp_path / "out.csv"
+    run("fit", train, "--target", "y", "--out", model, "--expand-dates", "--quiet", *FIT)
+    new = write(pa.table({"when": pa.array(when, pa.timestamp("us", "UTC"))}), tmp_path / "new.parquet")
+    text = run("predict", model, new, "--out", out).output
+    assert text.count("warning: Column 'when' has a time zone, but had none in training") == 1
+
+
 def test_a_model_from_python_with_names(tmp_path: Path, new: Path) -> None:
     table = make_table()
     model = tmp_path / "model.gpc"
@@ -161,7 +171,10 @@ def test_a_model_from_python_without_names(tmp_path: Path, new: Path) -> None:
     )
     out = tmp_path / "out.csv"
     assert "Name its 2 columns in the order" in run("predict", model, new, "--out", out, code=1).output
-    assert "has 2 inputs, but 1 columns were" in run("predict", model, new, "-o", out, "--features", "a", code=1).output
+    assert (
+        "has 2 inputs, but 1 name for them: a."
+        in run("predict", model, new, "-o", out, "--features", "a", code=1).output
+    )
     expected = CommitteeRegressor.load(model).predict(values(read(new), "a", "b"))
     np.testing.assert_array_equal(predict(model, new, "out.parquet", "--features", "a,b")[:, 0], expected)
 

@@ -45,6 +45,12 @@ def test_help_of_a_command_has_examples(command: str) -> None:
     assert "\\b" not in text
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_flags_are_shown_without_a_type(command: str) -> None:
+    flags = [line for line in run(command, "--help").output.splitlines() if "<bool>" in line]
+    assert [line.split()[1] for line in flags] == ["--help"]
+
+
 @pytest.mark.parametrize("command", COMMANDS[:-1])
 def test_a_command_without_arguments_shows_its_help(command: str) -> None:
     assert "Examples" in run(command, code=2).output
@@ -69,7 +75,7 @@ def test_the_package_is_a_program() -> None:
     command = [sys.executable, "-m", "gpcommittee", "evaluate", "missing.gpc", "missing.csv"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: There is no model file 'missing.gpc'. Check the path; save(path) writes one.\n"
+    assert done.stderr == "error: There is no model file 'missing.gpc'. Check the path; the command fit writes one.\n"
 
 
 @pytest.mark.parametrize(

@@ -141,3 +141,11 @@ def test_a_file_that_grows_while_it_is_read(path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(source, "count_rows", lambda n_rows=n_rows: n_rows)
         with pytest.raises(InvalidInputError, match="changed while it was read"):
             read_table(source, plan_columns(source), with_target=False)
+
+
+def test_a_later_date_of_another_form(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csvfile, "_BLOCK_BYTES", 40)
+    content = "when,x\n" + "2024-05-01 00:00:00,1\n" * 9 + "13/05/2024 00:00:00,1\n"
+    message = r"in row 11 of the file that is no date of the kind before it: .*13/05/2024.*write dates as ISO 8601"
+    with pytest.raises(InvalidInputError, match=message):
+        read(path, content, expand_dates=True)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpcommittee.data import date_parts, warn_constant_dates
+from gpcommittee.data import date_parts, open_table, plan_columns, warn_constant_dates
+from gpcommittee.data.columns import check_columns
 from gpcommittee.data.dates import TIMESTAMP_PARTS
 from gpcommittee.errors import GPCommitteeWarning, InvalidInputError
 
@@ -63,6 +64,40 @@ def test_a_column_without_any_date() -> None:
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match=rf"Column 'when' has a date that cannot be read: .*{text}.*ISO 8601"):
         date_parts(pa.array(["2006-12-16", text]), ["year"], name="when")
+
+
+def test_what_arrow_advises_is_not_repeated() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        date_parts(pa.array(["it's"]), ["year"])
+    assert str(caught.value).startswith("Column 'date' has a date that cannot be read: \"it's\"; write dates as ISO")
+    assert "assume_timezone" not in str(caught.value)
+
+
+NAIVE, ZONED, DAY = pa.timestamp("us"), pa.timestamp("us", "Europe/Berlin"), pa.date32()
+
+
+@pytest.mark.parametrize(
+    ("trained", "new", "words"),
+    [
+        (NAIVE, DAY, "dates only, but timestamps in training; hour and minute are taken as 0"),
+        (DAY, NAIVE, "timestamps, but dates only in training; the time of day is not used"),
+        (NAIVE, ZONED, "a time zone, but had none in training"),
+        (ZONED, NAIVE, "no time zone, but had one in training"),
+        (NAIVE, pa.timestamp("s"), None),
+        (ZONED, pa.timestamp("us", "UTC"), None),
+        (DAY, pa.date64(), None),
+        (ZONED, pa.string(), None),
+        (pa.string(), ZONED, None),
+    ],
+)
+def test_dates_of_another_kind_than_in_training(trained: pa.DataType, new: pa.DataType, words: str | None) -> None:
+    plan = plan_columns(open_table(pa.schema({"t": trained}).empty_table()), expand_dates=["t"])
+    source = open_table(pa.schema({"t": new}).empty_table())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_columns(source, plan, with_target=False)
+    assert [words in str(warning.message) for warning in caught if words] == ([True] if words else [])
+    assert len(caught) == (words is not None)
 
 
 def test_mixed_zones_are_refused() -> None:

@@ -121,6 +121,17 @@ def test_impossible_plans() -> None:
         plan_columns(DATED, "y", ["x"], expand_dates=["x"])
 
 
+def test_nameless_columns_are_refused() -> None:
+    source = source_of(**{"": pa.int64(), "x": pa.float64(), "y": pa.float64()})
+    with pytest.raises(InvalidInputError, match=r"has a column without a name.*features=.*index=False"):
+        plan_columns(source, "y")
+    assert plan_columns(source, "y", ["x"]).features == ("x",)
+
+
+def test_plans_of_older_files_know_nothing_of_zones() -> None:
+    assert ColumnPlan.from_dict({"features": ["x"], "target": None, "dates": {}}).zoned == {}
+
+
 def test_json_round_trip() -> None:
     plan = plan_columns(DATED, "y", expand_dates=True)
     assert ColumnPlan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
@@ -135,6 +146,8 @@ def test_json_round_trip() -> None:
         {"features": ["x"], "target": 3, "dates": {}},
         {"features": ["x"], "target": None, "dates": {"x": ["century"]}},
         {"features": ["x"], "target": None, "dates": []},
+        {"features": ["x"], "target": None, "dates": {}, "zoned": 1},
+        {"features": ["x"], "target": None, "dates": {}, "zoned": "ab"},
         {"features": 1, "target": None, "dates": {}},
         [],
     ],

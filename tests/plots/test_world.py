@@ -9,6 +9,7 @@ from matplotlib.image import imread
 from gpcommittee.datasets import load_geoid_grid
 from gpcommittee.errors import MissingDependencyError
 from gpcommittee.plots import WorldMaps, draw_world, observed_coverage, require_matplotlib
+from gpcommittee.plots.world import coverage_verdict
 
 SHARES = np.array([0.1, 0.5, 0.95])
 
@@ -32,6 +33,21 @@ def test_coverage_counts_the_ends_of_the_interval() -> None:
 def test_coverage_is_the_share_inside() -> None:
     z = np.array([-0.1, 0.3, -1.0, 2.5])
     np.testing.assert_array_equal(observed_coverage(z, SHARES), [0.25, 0.5, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("scale", "degrees", "words"),
+    [
+        (1.0, None, "About right in the middle and in the tails."),
+        (0.5, None, "Cautious in the middle and in the tails."),
+        (2.0, None, "Overconfident in the middle and in the tails."),
+        (0.7, 2, "Cautious in the middle, overconfident in the tails: the errors have heavier tails than a Gaussian."),
+    ],
+)
+def test_the_verdict_is_that_of_the_curve(scale: float, degrees: int | None, words: str) -> None:
+    generator = np.random.default_rng(0)
+    z = generator.standard_normal(200_000) if degrees is None else generator.standard_t(degrees, 200_000)
+    assert coverage_verdict(scale * z) == words
 
 
 def test_the_picture_is_a_png_with_every_map(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 from gpcommittee.cli.demo import demo
 from gpcommittee.cli.evaluate import evaluate
 from gpcommittee.cli.fit import fit
+from gpcommittee.cli.options import FLAG
 from gpcommittee.cli.plan import plan
 from gpcommittee.cli.predict import predict
 
@@ -42,7 +43,10 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _program(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool,
+        typer.Option(
+            "--version", metavar=FLAG, callback=_show_version, is_eager=True, help="Show the version and leave."
+        ),
     ] = False,
 ) -> None:
     pass

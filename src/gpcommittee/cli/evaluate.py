@@ -19,6 +19,7 @@ from gpcommittee.cli.options import (
     Output,
     Quiet,
     listed,
+    nearest,
     split_names,
 )
 from gpcommittee.cli.outcome import outcome
@@ -45,7 +46,10 @@ def known_rules(text: str | None) -> str | None:
     """Refuse names that are no rules."""
     unknown = [name for name in rule_names(text) or () if name not in list(AggregationName)]
     if unknown:
-        raise typer.BadParameter(f"{', '.join(map(repr, unknown))} is none of {listed(AggregationName)} and all.")
+        hints = "".join(nearest(name, AggregationName) for name in unknown)
+        raise typer.BadParameter(
+            f"{', '.join(map(repr, unknown))} is none of {listed(AggregationName)} and all.{hints}"
+        )
     return text
 
 

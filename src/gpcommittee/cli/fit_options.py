@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from gpcommittee.cli.options import MACHINE, AggregationName, DtypeName, KernelName, PartitionName, listed, positive
+from gpcommittee.cli.options import (
+    FLAG,
+    MACHINE,
+    AggregationName,
+    DtypeName,
+    KernelName,
+    PartitionName,
+    listed,
+    one_of,
+    positive,
+)
 
 COMMITTEE, TRAINING = "Committee", "Training"
 
@@ -15,12 +25,17 @@ Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict."
 ModelOut = Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Model file to write, as in model.gpc.")]
 ExpandDates = Annotated[
     bool,
-    typer.Option("--expand-dates", help="Use dates as year, month and day, and times as hour and minute too (in UTC)."),
+    typer.Option(
+        "--expand-dates",
+        metavar=FLAG,
+        help="Use dates as year, month and day, and times as hour and minute too (in UTC).",
+    ),
 ]
 Kernel = Annotated[
     KernelName,
     typer.Option(
         metavar="NAME",
+        parser=one_of(KernelName),
         rich_help_panel=COMMITTEE,
         help=f"What the target looks like, from smooth to rough or at several scales: {listed(KernelName)}.",
     ),
@@ -29,8 +44,9 @@ Aggregation = Annotated[
     AggregationName,
     typer.Option(
         metavar="NAME",
+        parser=one_of(AggregationName),
         rich_help_panel=COMMITTEE,
-        help=f"How the experts' predictions are combined: {listed(AggregationName)}.",
+        help=f"How the experts' predictions are combined: {listed(AggregationName)} (npae is slow).",
     ),
 ]
 NExperts = Annotated[
@@ -63,6 +79,7 @@ PartitionBy = Annotated[
     PartitionName,
     typer.Option(
         metavar="NAME",
+        parser=one_of(PartitionName),
         rich_help_panel=COMMITTEE,
         help=f"How rows are divided among the experts: {listed(PartitionName)}.",
     ),
@@ -93,5 +110,8 @@ Device = Annotated[
     typer.Option(metavar="NAME", rich_help_panel=MACHINE, show_default="cpu", help="PyTorch device, as in cuda."),
 ]
 Dtype = Annotated[
-    DtypeName, typer.Option(metavar="NAME", rich_help_panel=MACHINE, help=f"Precision: {listed(DtypeName)}.")
+    DtypeName,
+    typer.Option(
+        metavar="NAME", parser=one_of(DtypeName), rich_help_panel=MACHINE, help=f"Precision: {listed(DtypeName)}."
+    ),
 ]

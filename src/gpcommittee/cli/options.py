@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 MACHINE = "Machine"
+
+FLAG = " "
+"""Metavariable of options that take no value; without it help would show a type."""
+
+Name = TypeVar("Name", bound=StrEnum)
 
 
 class KernelName(StrEnum):
@@ -61,6 +68,29 @@ def listed(names: type[StrEnum]) -> str:
     return ", ".join(names)
 
 
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A hint at the name that was probably meant, or nothing.
+
+    Examples
+    --------
+    >>> nearest("matern3", KernelName)
+    ' Did you mean matern32?'
+    """
+    close = get_close_matches(name, [str(known) for known in names], n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def one_of(names: type[Name]) -> Callable[[str], Name]:
+    """A parser that takes a choice by its name."""
+
+    def parse(text: str) -> Name:
+        if text not in list(names):
+            raise typer.BadParameter(f"{str(text)!r} is none of {listed(names)}.{nearest(text, names)}")
+        return names(text)
+
+    return parse
+
+
 def split_names(text: str | None) -> tuple[str, ...] | None:
     """Column names from a comma-separated list; a name that holds a comma is put in double quotes.
 
@@ -107,7 +137,10 @@ FeaturesOfModel = Annotated[
     typer.Option(metavar="A,B,...", help="Columns in the model's order, for a model that was fitted without names."),
 ]
 DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave rows with missing values out instead of refusing the table.")
+    bool,
+    typer.Option(
+        "--drop-missing", metavar=FLAG, help="Leave rows with missing values out instead of refusing the table."
+    ),
 ]
 Level = Annotated[
     float, typer.Option(metavar="SHARE", callback=share, help="Probability of the central interval, between 0 and 1.")
@@ -132,5 +165,10 @@ MemoryBudget = Annotated[
         show_default="half of the machine's",
     ),
 ]
-Output = Annotated[Format, typer.Option("--format", metavar="NAME", help=f"How to print: {listed(Format)}.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings; errors are told always.")]
+Output = Annotated[
+    Format,
+    typer.Option("--format", metavar="NAME", parser=one_of(Format), help=f"How to print: {listed(Format)}."),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar=FLAG, help="No progress, notes or warnings; errors are told always.")
+]

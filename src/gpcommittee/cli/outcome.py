@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,25 @@ import typer
 from gpcommittee.errors import GPCommitteeError, GPCommitteeWarning
 
 ERROR, INTERRUPTED = 1, 130
+
+_OPTION_OF = {
+    "communication_size": "--communication-size",
+    "drop_missing": "--drop-missing",
+    "expand_dates": "--expand-dates",
+    "expert_size": "--expert-size",
+    "features=[...]": "--features A,B,...",
+    "leave the other at None": "leave the other out",
+    "max_evaluations": "--max-evaluations",
+    "memory_budget": "--memory-budget",
+    "n_experts": "--n-experts",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "save(path)": "the command fit",
+}
+"""What the library's messages say in Python, and a command line user writes."""
+
+# Names in quotes are the user's own, of columns or files.
+_IN_PYTHON = re.compile(rf"(?<![\w'\"./-])(?:{'|'.join(map(re.escape, _OPTION_OF))})(?![\w'\"./-]*['\"])(?!\w)")
 
 
 @contextmanager
@@ -50,7 +70,7 @@ def _leave(code: int, message: str) -> NoReturn:
 
 
 def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
+    return _IN_PYTHON.sub(lambda found: _OPTION_OF[found[0]], " ".join(str(message).split()))
 
 
 def _show_own_warnings(quiet: bool) -> None:

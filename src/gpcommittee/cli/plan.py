@@ -10,6 +10,7 @@ from gpcommittee.cli import fit_options as options
 from gpcommittee.cli.options import (
     AggregationName,
     Data,
+    DropMissing,
     DtypeName,
     Features,
     Format,
@@ -28,6 +29,7 @@ def plan(
     target: options.Target,
     features: Features = None,
     expand_dates: options.ExpandDates = False,
+    drop_missing: DropMissing = False,
     test_rows: Annotated[int, typer.Option(min=0, metavar="N", help="Rows to predict afterwards.")] = 0,
     output: Output = Format.TABLE,
     kernel: options.Kernel = KernelName.SQUARED_EXPONENTIAL,
@@ -44,7 +46,8 @@ def plan(
     """Say how many experts, how much memory and how much time a fit takes.
 
     Nothing is fitted: rows and columns are counted, and this machine's speed
-    is measured for half a second. Options are those of fit.
+    is measured for half a second. Missing values are looked for only with
+    --drop-missing. Options are those of fit that change memory or time.
 
     [bold]Examples[/bold]
 
@@ -70,4 +73,5 @@ def plan(
             "memory_budget": memory_budget,
         }
         columns = Columns(target, split_names(features), expand_dates)
-        print_plan(plan_table(data, columns, test_rows, settings), as_json=output is Format.JSON)
+        planned = plan_table(data, columns, test_rows, settings, drop_missing=drop_missing)
+        print_plan(planned, as_json=output is Format.JSON)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gpcommittee.cli.options import (
+    FLAG,
     AggregationName,
     Data,
     FeaturesOfModel,
@@ -17,6 +18,7 @@ from gpcommittee.cli.options import (
     Model,
     Quiet,
     listed,
+    one_of,
     split_names,
 )
 from gpcommittee.cli.outcome import outcome
@@ -32,19 +34,24 @@ def predict(
         AggregationName | None,
         typer.Option(
             metavar="NAME",
+            parser=one_of(AggregationName),
             show_default="the model's",
-            help=f"Any rule, without fitting again: {listed(AggregationName)}.",
+            help=f"Any rule, without fitting again: {listed(AggregationName)} (npae is slow).",
         ),
     ] = None,
     level: Level = 0.95,
     latent: Annotated[
-        bool, typer.Option("--latent", help="Uncertainty of the function itself, not of a new noisy observation.")
+        bool,
+        typer.Option(
+            "--latent", metavar=FLAG, help="Uncertainty of the function itself, not of a new noisy observation."
+        ),
     ] = False,
     features: FeaturesOfModel = None,
     drop_missing: Annotated[
         bool,
         typer.Option(
             "--drop-missing",
+            metavar=FLAG,
             help="Leave the predictions of rows with missing values empty instead of refusing the table.",
         ),
     ] = False,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from gpcommittee.data.dates import ISO_DATES
 from gpcommittee.errors import InvalidInputError
 
 # Arrow names the row only where it converts a block in the order of the file.
@@ -39,10 +40,13 @@ def _message(name: str, columns: Sequence[str], reason: str) -> str:
         return f"{name!r} cannot be read; it is damaged or not what its ending says. The reader says: {reason}"
     column, row, wanted, problem = value.groups()
     where = f" in row {row} of the file" if row else ""
+    is_date = wanted.startswith(("timestamp", "date"))
+    word, advice = ("date of the kind before it", ISO_DATES) if is_date else (_WORDS.get(wanted, wanted), _ENCODE)
     return (
-        f"Column {columns[int(column)]!r} of {name!r} has a value{where} that is no {_WORDS.get(wanted, wanted)}: "
-        f"{problem}. Leave missing values empty; encode text as numbers, or name the features to leave the column out."
+        f"Column {columns[int(column)]!r} of {name!r} has a value{where} that is no {word}: {problem}. Leave missing "
+        f"values empty; {advice}."
     )
 
 
+_ENCODE = "encode text as numbers, or name the features to leave the column out"
 _WORDS = {"double": "number", "bool": "true or false"}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from gpcommittee.data._wording import listing, quoted, suggestion
-from gpcommittee.data.dates import DATE_PARTS, TIMESTAMP_PARTS
+from gpcommittee.data.dates import DATE_PARTS, ISO_DATES, TIMESTAMP_PARTS, warn_other_times
 from gpcommittee.data.kinds import Kind, kind_of
 from gpcommittee.data.plan import ColumnPlan
 from gpcommittee.data.sources import TableSource
@@ -58,9 +58,12 @@ def plan_columns(
     ('x', 'day_year', 'day_month', 'day_day')
     """
     chosen = _all_but(target, source.schema) if features is None else _as_names(features)
+    _refuse_nameless(source, chosen)
     _require(source, [*chosen, *_as_names(target)])
     dates = _dates_to_expand(source, chosen, expand_dates)
-    plan = ColumnPlan(chosen, target, {name: _parts_of(source.schema.field(name)) for name in dates})
+    columns = {name: source.schema.field(name) for name in dates}
+    zoned = {name: column.type.tz is not None for name, column in columns.items() if pa.types.is_timestamp(column.type)}
+    plan = ColumnPlan(chosen, target, {name: _parts_of(column) for name, column in columns.items()}, zoned)
     check_columns(source, plan, with_target=True)
     return plan
 
@@ -79,6 +82,11 @@ def check_columns(source: TableSource, plan: ColumnPlan, with_target: bool) -> N
     ------
     InvalidInputError
         With every such column by name and what to do about it.
+
+    Warns
+    -----
+    GPCommitteeWarning
+        Dates of another kind than in training: without times, or with or without a time zone.
     """
     numbers = [name for name in plan.features if name not in plan.dates]
     numbers += _as_names(plan.target) if with_target else ()
@@ -88,6 +96,7 @@ def check_columns(source: TableSource, plan: ColumnPlan, with_target: bool) -> N
     found = [problem for problem in problems if problem]
     if found:
         raise InvalidInputError(f"Columns of {source.name!r} that cannot be used: {listing(found)}.")
+    warn_other_times(source.schema, plan.dates, plan.zoned)
 
 
 def _require(source: TableSource, names: Sequence[str]) -> None:
@@ -101,6 +110,14 @@ def _require(source: TableSource, names: Sequence[str]) -> None:
     twice = [name for name in dict.fromkeys(names) if available.count(name) > 1]
     if twice:
         raise InvalidInputError(f"{source.name!r} has more than one column {quoted(twice)}; rename all but one.")
+
+
+def _refuse_nameless(source: TableSource, chosen: Sequence[str]) -> None:
+    if not all(name.strip() for name in chosen):
+        raise InvalidInputError(
+            f"{source.name!r} has a column without a name, probably row numbers that pandas wrote as its index. Name "
+            "the columns to predict from (features=[...]), or write the file again with to_csv(..., index=False)."
+        )
 
 
 def _all_but(target: str | None, schema: pa.Schema) -> tuple[str, ...]:
@@ -136,8 +153,12 @@ def _number_problem(column: pa.Field) -> str | None:
         case kind:
             return (
                 f"{column.name!r} holds {kind.value}, type {column.type} (encode it as numbers, or leave it out by "
-                "naming the features)"
+                f"naming the features{_date_hint(kind)})"
             )
+
+
+def _date_hint(kind: Kind) -> str:
+    return f"; if these are dates: {ISO_DATES}" if kind is Kind.TEXT else ""
 
 
 def _date_problem(column: pa.Field) -> str | None:

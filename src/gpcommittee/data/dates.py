@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,11 @@ from gpcommittee.records import FloatArray
 
 DATE_PARTS = ("year", "month", "day")
 TIMESTAMP_PARTS = (*DATE_PARTS, "hour", "minute")
+
+ISO_DATES = "write dates as ISO 8601, for example 2007-04-28 or 2007-04-28 00:21:00"
+
+# The value in Arrow's message, which goes on about Arrow's own functions.
+_UNREAD = re.compile(r"string: '(.*)' as a scalar", re.DOTALL)
 
 _PART_OF = {"year": pc.year, "month": pc.month, "day": pc.day, "hour": pc.hour, "minute": pc.minute}
 
@@ -73,6 +79,34 @@ def warn_constant_dates(X: FloatArray, feature_names: Sequence[str], date_featur
         )
 
 
+def warn_other_times(schema: pa.Schema, dates: Mapping[str, Sequence[str]], zoned: Mapping[str, bool]) -> None:
+    """Warn when date columns are of another kind than those that a column plan was made from.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the table at hand, which has all columns in `dates`.
+    dates, zoned : mapping
+        Of the `ColumnPlan`.
+    """
+    for name, parts in dates.items():
+        change = _other_time(schema.field(name).type, "hour" in parts, zoned.get(name))
+        if change is not None:
+            warnings.warn(f"Column {name!r} {change}.", GPCommitteeWarning, stacklevel=3)
+
+
+def _other_time(data_type: pa.DataType, timed: bool, zoned: bool | None) -> str | None:
+    kind = kind_of(data_type)
+    if kind is Kind.DATE and timed:
+        return "holds dates only, but timestamps in training; hour and minute are taken as 0"
+    if kind is Kind.TIMESTAMP and not timed:
+        return "holds timestamps, but dates only in training; the time of day is not used"
+    if kind is not Kind.TIMESTAMP or zoned is None or zoned == (data_type.tz is not None):
+        return None
+    here, there = ("no time zone", "one") if zoned else ("a time zone", "none")
+    return f"has {here}, but had {there} in training; times with a zone are taken in UTC, times without as they are"
+
+
 def _as_timestamps(dates: pa.Array, name: str) -> pa.Array:
     if pa.types.is_dictionary(dates.type):
         dates = dates.dictionary_decode()
@@ -87,8 +121,8 @@ def _parse(texts: pa.Array, name: str) -> pa.Array:
         try:
             return texts.cast(target).cast(pa.timestamp(target.unit))
         except pa.ArrowInvalid as error:
-            reason = error
+            found = _UNREAD.search(str(error))
+    value = f": {found[1]!r}" if found else ""
     raise InvalidInputError(
-        f"Column {name!r} has a date that cannot be read: {reason}. Write dates as ISO 8601, for example "
-        "2007-04-28 or 2007-04-28 00:21:00, all with a time zone or all without."
+        f"Column {name!r} has a date that cannot be read{value}; {ISO_DATES}, all with a time zone or all without."
     )

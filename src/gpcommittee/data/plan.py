@@ -22,6 +22,8 @@ class ColumnPlan:
     target : str or None
     dates : mapping of str to tuple of str
         Parts (year, month, day, hour, minute) that each expanded date column gives.
+    zoned : mapping of str to bool
+        Whether the times of an expanded column have a time zone, where that is known; other tables are compared.
 
     Examples
     --------
@@ -35,6 +37,7 @@ class ColumnPlan:
     features: tuple[str, ...]
     target: str | None = None
     dates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    zoned: Mapping[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -68,11 +71,12 @@ class ColumnPlan:
             "features": list(self.features),
             "target": self.target,
             "dates": {column: list(parts) for column, parts in self.dates.items()},
+            "zoned": dict(self.zoned),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> ColumnPlan:
-        """The plan that `to_dict` wrote.
+        """The plan that `to_dict` wrote; one without `zoned` is of an older file.
 
         Raises
         ------
@@ -81,7 +85,7 @@ class ColumnPlan:
         """
         try:
             dates = {column: tuple(parts) for column, parts in content["dates"].items()}
-            plan = cls(tuple(content["features"]), content["target"], dates)
+            plan = cls(tuple(content["features"]), content["target"], dates, dict(content.get("zoned", {}).items()))
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidInputError(f"Not a column plan: {content!r}. Expected features, target and dates.") from error
         _check_content(plan)

@@ -96,12 +96,10 @@ def open_table(source: Any) -> TableSource:
 
 
 def _open_file(path: Path) -> TableSource:
+    if not (path.is_dir() or is_csv(path) or is_parquet(path)):
+        raise InvalidInputError(f"{path.name!r} has an unknown ending. Allowed are {ENDINGS}.")
     if not path.exists():
         raise DatasetNotFoundError(f"No file {str(path)!r}. Check the path; the working folder is {os.getcwd()!r}.")
     if path.is_dir():
         raise InvalidInputError(f"{str(path)!r} is a folder. Name one file ending in {ENDINGS}.")
-    if is_csv(path):
-        return CsvFile(path)
-    if is_parquet(path):
-        return ParquetFile(path)
-    raise InvalidInputError(f"{path.name!r} has an unknown ending. Allowed are {ENDINGS}.")
+    return CsvFile(path) if is_csv(path) else ParquetFile(path)

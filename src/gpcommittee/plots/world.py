@@ -22,6 +22,14 @@ INK, QUIET_INK, ACCENT = "#1b1b2a", "#6b6b7b", "#b5305b"
 SHARES = np.linspace(0.01, 0.99, 99)
 """Interval probabilities of the coverage curve."""
 
+MIDDLE, TAIL = 0.5, 0.99
+"""Interval probabilities by which middle and tails are judged."""
+
+NEARLY = 0.05
+"""Excess of coverage, as a share of what should be outside the interval, that counts as none."""
+
+CAUTIOUS, RIGHT, CONFIDENT = "cautious", "about right", "overconfident"
+
 Axes = Any
 
 
@@ -97,6 +105,38 @@ def observed_coverage(z: FloatArray, shares: FloatArray) -> FloatArray:
     return inside / len(z)
 
 
+def coverage_verdict(z: FloatArray) -> str:
+    """What the coverage of half of the targets and of nearly all of them says, in one sentence.
+
+    Parameters
+    ----------
+    z : ndarray, shape (n_points,)
+        Standardised residuals.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> coverage_verdict(np.array([0.1, -0.1, 0.1, 9.0]))
+    'Cautious in the middle, overconfident in the tails: the errors have heavier tails than a Gaussian.'
+    """
+    expected = np.array([MIDDLE, TAIL])
+    middle, tail = (_side(excess) for excess in (observed_coverage(z, expected) - expected) / (1 - expected))
+    if middle == tail:
+        return f"{middle.capitalize()} in the middle and in the tails."
+    heavy = ": the errors have heavier tails than a Gaussian" if (middle, tail) == (CAUTIOUS, CONFIDENT) else ""
+    return f"{middle.capitalize()} in the middle, {tail} in the tails{heavy}."
+
+
+def _side(excess: float) -> str:
+    """On which side of the dashed line, relative to the share that should be outside the interval."""
+    if abs(excess) < NEARLY:
+        return RIGHT
+    return CAUTIOUS if excess > 0 else CONFIDENT
+
+
 def _draw_heights(figure: Any, maps: WorldMaps) -> None:
     limit = float(np.abs(maps.truth).max())
     truth = _world_axes(figure, (0.02, 0.525, 0.47, 0.36), "Truth: the EGM96 geoid")
@@ -122,6 +162,7 @@ def _draw_coverage(axes: Axes, maps: WorldMaps) -> None:
     axes.text(0.03, 0.95, "above the dashed line: cautious", color=QUIET_INK, size=11, va="top")
     axes.text(0.97, 0.05, "below it: overconfident", color=QUIET_INK, size=11, ha="right")
     _mark_95(axes, float(observed_coverage(z, np.array([0.95]))[0]))
+    axes.text(0.5, -0.2, coverage_verdict(z), color=INK, size=10, ha="center", va="top")
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability of the predicted interval")
     axes.set_ylabel("share of truths inside it")
     for axis in (axes.xaxis, axes.yaxis):

@@ -90,7 +90,7 @@ def train(
     Byrd, Lu, Nocedal and Zhu (1995), "A limited memory algorithm for bound constrained optimization", SIAM Journal on
     Scientific Computing 16(5).
     """
-    with reporter.stage("train", max_evaluations) as stage:
+    with reporter.stage("train", max_evaluations, unit="evaluations") as stage:
         tracker = _Tracker(objective, n_rows, max_evaluations, stage.advance, log)
         result = _run(tracker, np.clip(start, space.lower, space.upper), space)
     return _trained(tracker, result, space)

@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from gpcommittee.cli.work.evaluate import scores_as_table
-from gpcommittee.cli.work.talk import duration, say
+from gpcommittee.cli.work.talk import counted, duration, say
 from gpcommittee.datasets import Geoid, GeoidGrid, load_geoid, load_geoid_grid
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
@@ -59,8 +59,9 @@ def run_demo(rows: int, step: float, folder: Path, *, seed: int, n_jobs: int | N
     maps = predicted_maps(model, grid, held_out)
     report = score_held_out(model, maps)
     _save(model, maps, report, folder)
-    typer.echo(f"\nScores at {report.n_points:,} points of the map that were not in the training data:")
-    typer.echo(scores_as_table({"grbcm": report}, report.level))
+    say("", quiet=quiet)
+    typer.echo(f"Scores at {counted(report.n_points, 'point')} of the map not among the training data:")
+    typer.echo(scores_as_table({"grbcm": report}, report.level, unit="m"))
     say(f"\nPicture {folder / PICTURE}, model {folder / MODEL}; {duration(monotonic() - started)} in all.", quiet=quiet)
 
 

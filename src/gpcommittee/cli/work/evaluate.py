@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from gpcommittee.cli.work.model import NamedModel
+from gpcommittee.cli.work.talk import counted
 from gpcommittee.data import ColumnPlan, open_table, read_table
 from gpcommittee.errors import InvalidInputError, InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
@@ -30,6 +31,8 @@ LABELS = {
     "mean_squared_z": "mean squared z",
 }
 """Rows of the table of scores."""
+
+IN_TARGET_UNITS = {"rmse", "mae", "crps", "interval_width"}
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,13 @@ def scores_as_json(scores: Scores) -> str:
     return json.dumps(content, indent=2)
 
 
-def scores_as_table(rules: Mapping[str, ScoreReport], level: float) -> str:
-    """A metric in each row, a rule in each column."""
+def scores_as_table(rules: Mapping[str, ScoreReport], level: float, unit: str = "") -> str:
+    """A metric in each row, a rule in each column; the unit of the target stands where a metric has it."""
     lines = [["", *rules]]
     for name, label in LABELS.items():
         values = [_number(getattr(report, name)) for report in rules.values()]
-        lines.append([label.format(level=f"{100 * level:g}%"), *values])
+        suffix = f" ({unit})" if unit and name in IN_TARGET_UNITS else ""
+        lines.append([label.format(level=f"{100 * level:g}%") + suffix, *values])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join(_row(line, widths) for line in lines)
 
@@ -171,5 +175,5 @@ def _report(regressor: CommitteeRegressor, y: FloatArray, prediction: Prediction
 
 
 def _heading(scores: Scores) -> str:
-    dropped = f" ({scores.n_dropped:,} incomplete rows left out)" if scores.n_dropped else ""
-    return f"{scores.n_points:,} rows of {scores.data}{dropped}, target {scores.target}:"
+    dropped = f" ({counted(scores.n_dropped, 'incomplete row')} left out)" if scores.n_dropped else ""
+    return f"{counted(scores.n_points, 'row')} of {scores.data}{dropped}, target {scores.target}:"

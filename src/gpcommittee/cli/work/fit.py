@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpcommittee import _settings
 from gpcommittee.cli.work.columns import Columns
 from gpcommittee.cli.work.model import COLUMNS, named_inputs
-from gpcommittee.cli.work.talk import aligned, duration, refuse_same_file, say
+from gpcommittee.cli.work.talk import aligned, counted, duration, refuse_same_file, say
 from gpcommittee.data import ColumnPlan, TableRows, open_table, read_table, warn_constant_dates
 from gpcommittee.estimator import CommitteeRegressor
 from gpcommittee.persistence import check_writable
 from gpcommittee.records import FloatArray, IntArray
+
+ROUNDING = 1e-6
+"""A standardised column that varies less is constant."""
 
 MOST_LENGTHSCALES = 5
 """Lengthscales in the summary; the shortest ones say which columns matter."""
@@ -77,9 +81,10 @@ def _save(model: CommitteeRegressor, out: Path, plan: ColumnPlan) -> None:
 
 
 def _table_line(data: Path, plan: ColumnPlan, table: TableRows) -> str:
-    dropped = f" ({table.n_dropped:,} incomplete rows left out)" if table.n_dropped else ""
+    dropped = f" ({counted(table.n_dropped, 'incomplete row')} left out)" if table.n_dropped else ""
     return (
-        f"Read {len(table.X):,} rows of {data.name}{dropped}: {len(plan.feature_names)} features, target {plan.target}."
+        f"Read {counted(len(table.X), 'row')} of {data.name}{dropped}: "
+        f"{counted(len(plan.feature_names), 'feature')}, target {plan.target}."
     )
 
 
@@ -89,19 +94,39 @@ def _summary(model: CommitteeRegressor, plan: ColumnPlan, seconds: float) -> Ite
     noise_std = model.scaling_.y_scale * np.sqrt(model.noise_variance_)
     yield "noise", f"standard deviation {noise_std:.4g} (variance {model.noise_variance_:.3g} of the target's)"
     if model.training_ is not None:
-        yield "training", f"{model.training_.evaluations} evaluations, objective {model.training_.objective:.6g}"
+        yield (
+            "training",
+            f"{counted(model.training_.evaluations, 'evaluation')}, objective {model.training_.objective:.6g}",
+        )
     yield "time", duration(seconds)
 
 
 def _sizes(sizes: IntArray) -> str:
-    rows = f"{sizes.min():,}" if sizes.min() == sizes.max() else f"{sizes.min():,} to {sizes.max():,}"
-    return f"{len(sizes)} with {rows} rows; {sizes[0]:,} in the communication set"
+    least = "" if sizes.min() == sizes.max() else f"{sizes.min():,} to "
+    return f"{len(sizes)} with {least}{counted(sizes.max(), 'row')}; {sizes[0]:,} in the communication set"
 
 
 def _lengthscales(model: CommitteeRegressor, plan: ColumnPlan) -> str:
-    """The shortest ones, in the features' standard deviations."""
-    values = next(value for name, value in model.hyperparameters_.items() if name.endswith("lengthscale")).ravel()
-    shortest = np.argsort(values, kind="stable")[:MOST_LENGTHSCALES]
-    listed = ", ".join(f"{plan.feature_names[i]} {values[i]:.3g}" for i in shortest)
-    more = f" and {len(values) - len(shortest)} longer" if len(values) > len(shortest) else ""
-    return f"{listed}{more} (in standard deviations)"
+    """The shortest ones, in the features' standard deviations, without constant columns, which have none."""
+    name, values = next(item for item in model.hyperparameters_.items() if item[0].endswith("lengthscale"))
+    learnt = np.flatnonzero(varying(model.committee_.X.numpy(force=True)))
+    ordered = learnt[np.argsort(values.ravel()[learnt], kind="stable")]
+    shortest = ordered[:MOST_LENGTHSCALES]
+    bounds = getattr(model.training_, "at_bounds", ())
+    listed = ", ".join(f"{plan.feature_names[i]} {_lengthscale(name, values.ravel(), i, bounds)}" for i in shortest)
+    more = f" and {len(ordered) - len(shortest)} longer" if len(ordered) > len(shortest) else ""
+    return f"{listed}{more} (in standard deviations)" if listed else "none: every feature is constant"
+
+
+def varying(X: FloatArray) -> NDArray[np.bool_]:
+    """Which standardised columns vary by more than rounding errors, shape (n_features,)."""
+    spread: NDArray[np.bool_] = np.ptp(X, axis=0) > ROUNDING
+    return spread
+
+
+def _lengthscale(name: str, values: FloatArray, i: int, at_bounds: Collection[str]) -> str:
+    """A value, or which bound of its search range it ended on; training starts between them, at 1."""
+    parameter = f"{name}[{i}]" if len(values) > 1 else name
+    if parameter not in at_bounds:
+        return f"{values[i]:.3g}"
+    return f"at its {'upper' if values[i] > 1 else 'lower'} bound"

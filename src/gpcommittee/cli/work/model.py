@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpcommittee.cli.work.talk import counted
 from gpcommittee.data import ColumnPlan
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
@@ -84,8 +85,8 @@ def _columns(path: Path, regressor: CommitteeRegressor, features: tuple[str, ...
 def _given(path: Path, regressor: CommitteeRegressor, names: tuple[str, ...] | None) -> tuple[str, ...]:
     if names is None:
         raise InvalidParameterError(
-            f"The model '{path}' was fitted without column names. Name its {regressor.n_features_in_} columns in the "
-            "order of the fit: --features A,B,..."
+            f"The model '{path}' was fitted without column names. Name its "
+            f"{counted(regressor.n_features_in_, 'column')} in the order of the fit: --features A,B,..."
         )
     return names
 
@@ -93,6 +94,6 @@ def _given(path: Path, regressor: CommitteeRegressor, names: tuple[str, ...] | N
 def _check_width(path: Path, regressor: CommitteeRegressor, plan: ColumnPlan) -> None:
     if len(plan.feature_names) != regressor.n_features_in_:
         raise InvalidParameterError(
-            f"The model '{path}' has {regressor.n_features_in_} inputs, but {len(plan.feature_names)} columns were "
-            f"named: {', '.join(plan.feature_names)}."
+            f"The model '{path}' has {counted(regressor.n_features_in_, 'input')}, but "
+            f"{counted(len(plan.feature_names), 'name')} for them: {', '.join(plan.feature_names)}."
         )

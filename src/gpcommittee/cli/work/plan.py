@@ -11,14 +11,16 @@ from typing import Any
 import typer
 
 from gpcommittee.cli.work.columns import Columns
-from gpcommittee.cli.work.talk import aligned, duration
-from gpcommittee.data import open_table
+from gpcommittee.cli.work.talk import aligned, counted, duration
+from gpcommittee.data import check_table, open_table
 from gpcommittee.planning import Plan, plan_fit
 
 GIBIBYTE, MEBIBYTE = 2.0**30, 2.0**20
 
 
-def plan_table(data: Path, columns: Columns, test_rows: int, settings: Mapping[str, Any]) -> Plan:
+def plan_table(
+    data: Path, columns: Columns, test_rows: int, settings: Mapping[str, Any], *, drop_missing: bool
+) -> Plan:
     """Plan the fit of a table, of which only rows and columns are counted.
 
     Parameters
@@ -29,6 +31,8 @@ def plan_table(data: Path, columns: Columns, test_rows: int, settings: Mapping[s
         Rows to predict afterwards.
     settings : mapping
         Of the estimator.
+    drop_missing : bool
+        Count complete rows only; the table is read through for that.
 
     Raises
     ------
@@ -36,8 +40,9 @@ def plan_table(data: Path, columns: Columns, test_rows: int, settings: Mapping[s
         If the table or a setting cannot be used.
     """
     source = open_table(data)
-    n_features = len(columns.plan(source).feature_names)
-    return plan_fit(source.count_rows(), n_features, test_rows, **settings)
+    plan = columns.plan(source)
+    n_rows = check_table(source, plan, with_target=True, drop_missing=True) if drop_missing else source.count_rows()
+    return plan_fit(n_rows, len(plan.feature_names), test_rows, **settings)
 
 
 def print_plan(plan: Plan, *, as_json: bool) -> None:
@@ -47,9 +52,12 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
 
 
 def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
-    yield "table", f"{plan.n_rows:,} rows, {plan.n_features} features"
+    yield "table", f"{counted(plan.n_rows, 'row')}, {counted(plan.n_features, 'feature')}"
     yield "experts", _experts(plan)
-    yield "machine", f"{plan.n_workers} threads, {plan.machine_rate / 1e9:.3g} GFLOP/s in matrix products together"
+    yield (
+        "machine",
+        f"{counted(plan.n_workers, 'thread')}, {plan.machine_rate / 1e9:.3g} GFLOP/s in matrix products together",
+    )
     yield "fit", _fit(plan)
     if plan.n_test:
         yield "predict", _prediction(plan)
@@ -58,18 +66,19 @@ def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _experts(plan: Plan) -> str:
-    return f"{plan.n_experts:,} with up to {plan.expert_size:,} rows; {plan.communication_size:,} for communication"
+    rows = counted(plan.expert_size, "row")
+    return f"{plan.n_experts:,} with up to {rows}; {plan.communication_size:,} for communication"
 
 
 def _fit(plan: Plan) -> str:
     typical, longest = duration(plan.fit_seconds), duration(plan.longest_fit_seconds)
-    return f"about {typical} if {plan.evaluations} evaluations are enough, at most about {longest}"
+    return f"about {typical} with {counted(plan.evaluations, 'evaluation')}, at most about {longest}"
 
 
 def _prediction(plan: Plan) -> str:
     factors = "kept" if plan.factors_kept else "computed again for every batch"
     seconds = duration(plan.predict_seconds)
-    return f"about {seconds} for {plan.n_test:,} rows; factors of {_size(plan.factor_bytes)}, {factors}"
+    return f"about {seconds} for {counted(plan.n_test, 'row')}; factors of {_size(plan.factor_bytes)}, {factors}"
 
 
 def _memory(plan: Plan) -> str:

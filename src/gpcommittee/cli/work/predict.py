@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gpcommittee.cli.work.model import NamedModel
-from gpcommittee.cli.work.talk import refuse_same_file, say
+from gpcommittee.cli.work.talk import counted, refuse_same_file, say
 from gpcommittee.data import TableRows, check_output, check_table, iter_batches, open_table, write_table
 from gpcommittee.metrics import half_width_in_deviations
 from gpcommittee.progress import Stage, reporter_for
@@ -65,7 +65,7 @@ def predict_table(named: NamedModel, data: Path, out: Path, wanted: Wanted, *, b
     n_complete = check_table(source, named.columns, drop_missing=wanted.drop_missing)
     n_rows = source.count_rows() if wanted.drop_missing else n_complete
     parts = iter_batches(source, named.columns, drop_missing=wanted.drop_missing, batch_rows=batch_rows)
-    with reporter_for(0 if quiet else 1).stage("predict", n_complete) as stage:
+    with reporter_for(0 if quiet else 1).stage("predict", n_complete, unit="rows") as stage:
         predictions = _predictions(named, full_batches(parts, batch_rows), wanted, stage)
         n_written = write_table(out, OUTPUT, in_every_row(predictions, n_rows))
     say(_last_line(out, n_written, n_written - n_complete), quiet=quiet)
@@ -121,4 +121,4 @@ def _predictions(
 
 def _last_line(out: Path, n_rows: int, n_empty: int) -> str:
     empty = f"; {n_empty:,} of them empty, for rows with missing values" if n_empty else ""
-    return f"Wrote {n_rows:,} rows to {out}{empty}."
+    return f"Wrote {counted(n_rows, 'row')} to {out}{empty}."

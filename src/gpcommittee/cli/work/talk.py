@@ -30,6 +30,17 @@ def aligned(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
 
 
+def counted(n: int, unit: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} {unit}" if n == 1 else f"{n:,} {unit}s"
+
+
 def duration(seconds: float) -> str:
     """A time as people say it.
 
