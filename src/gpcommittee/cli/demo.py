@@ -15,7 +15,7 @@ def demo(
     rows: Annotated[
         int, typer.Option(min=100, metavar="N", help="Training points, drawn at random from the geoid.")
     ] = 50_000,
-    step: Annotated[float, typer.Option(min=0.25, max=90, metavar="DEGREES", help="Grid spacing of the map.")] = 1.5,
+    step: Annotated[float, typer.Option(min=0.25, max=90, metavar="DEGREES", help="Grid spacing of the map.")] = 2.0,
     out_dir: Annotated[Path, typer.Option(metavar="FOLDER", help="Where picture and model go.")] = Path(
         "gpcommittee-demo"
     ),
