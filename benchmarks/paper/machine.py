@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from benchmarks._machine import blas, cores, memory_gib, processor, version_of
+from gpcommittee.engines import one_blas_thread
 
 PACKAGES = ("gpcommittee", "torch", "gpytorch", "numpy", "scipy", "scikit-learn", "GPy")
 PEAK_MEMORY = Path("/proc/self/status")
@@ -36,13 +37,9 @@ def versions() -> dict[str, str]:
 
 def dgemm_rate(n: int = 1024, tries: int = 5) -> float:
     """Double-precision matrix products on one thread, 10^9 floating-point operations per second."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_blas_thread():
         a = torch.rand(n, n, dtype=torch.float64)
         best = min(_seconds_of_product(a) for _ in range(tries))
-    finally:
-        torch.set_num_threads(threads)
     return 2 * n**3 / best / 1e9
 
 

@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KernelFunction, make_kernel
 
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
 DEFAULT_KERNEL = "squared_exponential"
 
 
@@ -56,13 +55,6 @@ def seed(random_state: int | np.random.RandomState | None) -> int:
         return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     except ValueError as error:
         raise InvalidParameterError(f"random_state: {error}.") from error
-
-
-def dtype(name: object) -> torch.dtype:
-    """The PyTorch type of a name."""
-    if not isinstance(name, str) or name not in DTYPES:
-        raise InvalidParameterError(f"dtype must be one of {sorted(DTYPES)}, got {name!r}.")
-    return DTYPES[name]
 
 
 def device(value: object) -> torch.device:

@@ -33,6 +33,7 @@ from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.partition import partition_from_labels, partition_rows, resolve_sizes
 from gpcommittee.persistence import StoredModel, prior_names, read_model, write_model
+from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import FactorStore, Request, factor_budget, npae_covariance, predict_rules
 from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
@@ -426,7 +427,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             predictions = predict_rules(store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only)
         if store.largest_jitter > 0:
             warnings.warn(
-                f"An expert's covariance needed jitter of {store.largest_jitter:.1e} of its mean diagonal; "
+                f"An expert's covariance needed jitter of {store.largest_jitter:.1e} of the mean prior variance; "
                 "predictions there are slightly smoother than the model says.",
                 JitterWarning,
                 stacklevel=3,
@@ -450,7 +451,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _kernel_function(self, n_features: int) -> KernelFunction:
         kernel = settings.kernel(self.kernel, n_features)
-        return KernelFunction(kernel, settings.dtype(self.dtype), settings.device(self.device))
+        return KernelFunction(kernel, torch_dtype(self.dtype), settings.device(self.device))
 
     def _arranged(self, X: ArrayLike, y: ArrayLike) -> tuple[Committee, Partition, Standardisation]:
         """The committee before training; copies made on the way there end here."""

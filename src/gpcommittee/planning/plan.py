@@ -18,8 +18,9 @@ from gpcommittee.planning.case import Case, expected_sizes
 from gpcommittee.planning.factors import plan_factors
 from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
 from gpcommittee.planning.nested import nested_work
-from gpcommittee.planning.rate import measure_dgemm_rate, torch_dtype
+from gpcommittee.planning.rate import measure_dgemm_rate
 from gpcommittee.planning.work import additive_work, factor_work, objective_work
+from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import factor_budget
 
 TYPICAL_EVALUATIONS = 25

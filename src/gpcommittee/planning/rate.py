@@ -9,12 +9,10 @@ from functools import partial
 import torch
 
 from gpcommittee.engines import make_engine
-from gpcommittee.errors import InvalidParameterError
-
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
+from gpcommittee.precision import torch_dtype
 
 PRODUCT_SIZE = 512
-"""Rows of the product timed: the default expert's, whose matrices stay in cache as the real ones do."""
+"""Rows of the product timed: about the default expert's, whose matrices stay in cache as the real ones do."""
 
 CPU_SECONDS = 0.25
 """Processor time of the whole measurement, beyond the few products that every worker needs."""
@@ -53,13 +51,6 @@ def measure_dgemm_rate(n_jobs: int | None = None, dtype: str = "float64") -> flo
     n_measured = min(n_busy, MOST_WORKERS)
     timed = partial(_worker_rate, chosen, CPU_SECONDS / n_measured)
     return n_busy * statistics.mean(make_engine(n_measured).map(timed, range(n_measured)))
-
-
-def torch_dtype(name: object) -> torch.dtype:
-    """The PyTorch type of a name."""
-    if not isinstance(name, str) or name not in DTYPES:
-        raise InvalidParameterError(f"dtype must be one of {sorted(DTYPES)}, got {name!r}.")
-    return DTYPES[name]
 
 
 def _worker_rate(dtype: torch.dtype, cpu_seconds: float, seed: int) -> float:

@@ -43,7 +43,7 @@ class FactorStore:
     budget : float
         May be changed between predictions.
     largest_jitter : float
-        Largest jitter that a factor needed so far, as a share of its mean diagonal.
+        Largest jitter that a factor needed so far, as a share of the mean prior variance.
     """
 
     def __init__(self, committee: Committee, budget: float) -> None:

@@ -54,11 +54,12 @@ class EvaluationLog:
         self.path = Path(path)
         self._known: dict[bytes, Evaluation] = {}
         header = {"gpcommittee_checkpoint": VERSION, "fingerprint": fit_fingerprint}
-        if self.path.exists() and not _is_cut_off_header(self._content(), header):
-            self._read(fit_fingerprint)
-        else:
+        content = self._content() if self.path.exists() else b""
+        if _is_cut_off_header(content, header):
             self.path.unlink(missing_ok=True)
             self._append(header)
+        else:
+            self._read(content, fit_fingerprint)
 
     def get(self, theta: FloatArray) -> Evaluation:
         """The logged evaluation at exactly this point.
@@ -84,8 +85,8 @@ class EvaluationLog:
         except OSError as error:
             raise CheckpointError(f"Cannot write the checkpoint {self.path}: {error}.") from error
 
-    def _read(self, fit_fingerprint: str) -> None:
-        entries = self._complete_lines()
+    def _read(self, content: bytes, fit_fingerprint: str) -> None:
+        entries = self._complete_lines(content)
         if not entries or entries[0].get("gpcommittee_checkpoint") != VERSION:
             raise CheckpointError(f"{self.path} is not a checkpoint of this version; choose another path or remove it.")
         if entries[0]["fingerprint"] != fit_fingerprint:
@@ -104,9 +105,8 @@ class EvaluationLog:
         except OSError as error:
             raise CheckpointError(f"Cannot read the checkpoint {self.path}: {error}.") from error
 
-    def _complete_lines(self) -> list[dict[str, Any]]:
+    def _complete_lines(self, content: bytes) -> list[dict[str, Any]]:
         """Entries of the file; a last line cut off by a kill is removed from it."""
-        content = self._content()
         complete = content[: content.rfind(b"\n") + 1]
         try:
             entries = [dict(json.loads(line)) for line in complete.splitlines()]
