@@ -5,7 +5,15 @@ import pytest
 import torch
 
 from gpcommittee.errors import NotPositiveDefiniteError
-from gpcommittee.linalg import cholesky, column_sums_of_squares, solve_lower, solve_lower_transposed
+from gpcommittee.linalg import (
+    cholesky,
+    row_sums_of_squares,
+    solve_lower,
+    solve_lower_transposed,
+    subtract_gram,
+    unwhiten_rows,
+    whiten_rows,
+)
 
 
 def spd(n: int, seed: int = 0) -> torch.Tensor:
@@ -55,13 +63,29 @@ def test_nan_and_infinity_are_told_from_indefinite(value: float) -> None:
 def test_solves_invert_the_factor() -> None:
     factor, _ = cholesky(spd(9))
     right = torch.from_numpy(np.random.default_rng(1).standard_normal((9, 4)))
-    torch.testing.assert_close(factor @ solve_lower(factor, right), right, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(factor @ solve_lower(factor, right[:, 0]), right[:, 0], rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(
         factor.T @ solve_lower_transposed(factor, right[:, 0]), right[:, 0], rtol=1e-12, atol=1e-12
     )
 
 
-def test_column_sums_of_squares() -> None:
+def test_rows_are_whitened_and_back() -> None:
+    factor, _ = cholesky(spd(9))
+    rows = torch.from_numpy(np.random.default_rng(1).standard_normal((4, 9)))
+    whitened = whiten_rows(factor, rows.clone())
+    torch.testing.assert_close(whitened @ factor.mT, rows, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(unwhiten_rows(factor, whitened) @ (factor @ factor.mT), rows, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 9, 50])
+def test_gram_is_subtracted_from_the_lower_triangle(m: int) -> None:
+    rng = np.random.default_rng(m)
+    matrix, rows = (torch.from_numpy(rng.standard_normal(shape)) for shape in ((m, m), (m, 7)))
+    expected = (matrix - rows @ rows.mT).tril()
+    assert subtract_gram(matrix, rows) is matrix
+    torch.testing.assert_close(matrix.tril(), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_row_sums_of_squares() -> None:
     matrix = torch.tensor([[1.0, 2.0], [3.0, -4.0]], dtype=torch.float64)
-    assert column_sums_of_squares(matrix).tolist() == [10.0, 20.0]
+    assert row_sums_of_squares(matrix).tolist() == [5.0, 25.0]

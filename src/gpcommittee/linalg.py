@@ -6,15 +6,21 @@ import torch
 from torch import Tensor
 
 from gpcommittee.errors import NotPositiveDefiniteError
+from gpcommittee.scratch import Scratch
 
 LADDER = (1e1, 1e3, 1e5, 1e7, 1e9)
 """Jitter steps in units of machine epsilon times the scale of the matrix."""
+
+GRAM_PANELS = 4
+"""Panels of a product with its own transpose, of which those above the diagonal are left out."""
 
 LARGEST_JITTER = 1e-2
 """No step may add more than this share of the scale (it ends the ladder early in float32)."""
 
 
-def cholesky(matrix: Tensor, what: str = "covariance matrix", scale: float | None = None) -> tuple[Tensor, float]:
+def cholesky(
+    matrix: Tensor, what: str = "covariance matrix", scale: float | None = None, scratch: Scratch | None = None
+) -> tuple[Tensor, float]:
     """Lower Cholesky factor of a symmetric matrix, with as little jitter as it takes.
 
     Parameters
@@ -38,7 +44,7 @@ def cholesky(matrix: Tensor, what: str = "covariance matrix", scale: float | Non
     NotPositiveDefiniteError
         If the matrix holds NaN or infinity, or no allowed jitter makes it positive definite.
     """
-    factor, info = torch.linalg.cholesky_ex(matrix)
+    factor, info = _factorise(matrix, scratch)
     if info == 0 and bool(torch.isfinite(factor.diagonal()).all()):
         return factor, 0.0
     if not bool(torch.isfinite(matrix).all()):
@@ -56,12 +62,16 @@ def cholesky(matrix: Tensor, what: str = "covariance matrix", scale: float | Non
     )
 
 
+def inverse_from_cholesky(factor: Tensor, scratch: Scratch) -> Tensor:
+    """Inverse of the matrix with this lower Cholesky factor, shape (m, m), in scratch memory."""
+    inverse: Tensor = torch.cholesky_inverse(factor, out=scratch.take("inverse", factor.shape, factor).mT)
+    return inverse.mT
+
+
 def solve_lower(factor: Tensor, right: Tensor) -> Tensor:
-    """``factor^-1 right`` for a lower triangular factor; ``right`` has shape (m,) or (m, k)."""
-    if right.ndim == 1:
-        return solve_lower(factor, right[:, None])[:, 0]
-    solution: Tensor = torch.linalg.solve_triangular(factor, right, upper=False)
-    return solution
+    """``factor^-1 right`` for a lower triangular factor; ``right`` has shape (m,)."""
+    solution: Tensor = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
+    return solution[:, 0]
 
 
 def solve_lower_transposed(factor: Tensor, right: Tensor) -> Tensor:
@@ -70,9 +80,54 @@ def solve_lower_transposed(factor: Tensor, right: Tensor) -> Tensor:
     return solution[:, 0]
 
 
-def column_sums_of_squares(matrix: Tensor) -> Tensor:
-    """Squared norm of each column, shape (k,)."""
-    return matrix.square().sum(dim=0)
+def whiten_rows(factor: Tensor, rows: Tensor) -> Tensor:
+    """``factor^-1 rows'``, transposed, for a lower triangular factor: shape (k, m), in the memory of ``rows``.
+
+    Rows are test points: the solver works along them in place, where columns would be copied there and back, a quarter
+    of its time.
+    """
+    whitened: Tensor = torch.linalg.solve_triangular(factor.mT, rows, upper=True, left=False, out=rows)
+    return whitened
+
+
+def unwhiten_rows(factor: Tensor, rows: Tensor) -> Tensor:
+    """``factor^-T rows'``, transposed, for a lower triangular factor: shape (k, m)."""
+    solution: Tensor = torch.linalg.solve_triangular(factor, rows, upper=False, left=False)
+    return solution
+
+
+def subtract_gram(matrix: Tensor, rows: Tensor) -> Tensor:
+    """``matrix - rows rows'`` in place, its lower triangle alone valid, panel by panel: 5/8 of the full product.
+
+    Parameters
+    ----------
+    matrix : Tensor, shape (m, m)
+    rows : Tensor, shape (m, k)
+
+    Returns
+    -------
+    Tensor, shape (m, m)
+        The matrix given.
+    """
+    size = -(-len(rows) // GRAM_PANELS)
+    for start in range(0, len(rows), size):
+        stop = min(start + size, len(rows))
+        matrix[start:stop, :stop].addmm_(rows[start:stop], rows[:stop].mT, alpha=-1.0)
+    return matrix
+
+
+def row_sums_of_squares(matrix: Tensor) -> Tensor:
+    """Squared norm of each row, shape (k,)."""
+    sums: Tensor = torch.linalg.vecdot(matrix, matrix)
+    return sums
+
+
+def _factorise(matrix: Tensor, scratch: Scratch | None) -> tuple[Tensor, Tensor]:
+    if scratch is None:
+        return torch.linalg.cholesky_ex(matrix)  # type: ignore[no-any-return]
+    factor = scratch.take("factor", matrix.shape, matrix).mT
+    info = torch.empty(matrix.shape[:-2], dtype=torch.int32, device=matrix.device)
+    return torch.linalg.cholesky_ex(matrix, out=(factor, info))  # type: ignore[no-any-return]
 
 
 def _ladder(dtype: torch.dtype) -> list[float]:

@@ -3,20 +3,21 @@
 The paper's enhanced expert M_+i (section 3.1) is the exact GP on D_c and D_i. With the communication expert factored
 once (L_c, w_c, V_c = L_c^-1 K_c*), condition on it:
 B = L_c^-1 K_ci, S = A_i - B' B = L L', w = L^-1 (y_i - B' w_c), U = L^-1 (K_i* - B' V_c),
-mean = mean_c + U' w, latent variance = variance_c - colsum(U^2), never above the communication expert's.
+mean = mean_c + U' w, latent variance = variance_c - colsum(U^2), never above the communication expert's. Rows are the
+expert's rows and test points here: B', V_c' and U' are what is computed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from gpcommittee.experts.base import BaseFactor, Projection, floor_variance
 from gpcommittee.experts.committee import Committee
-from gpcommittee.linalg import cholesky, column_sums_of_squares, solve_lower
+from gpcommittee.linalg import cholesky, row_sums_of_squares, solve_lower, subtract_gram, whiten_rows
 from gpcommittee.records import Moments
+from gpcommittee.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class AugmentedFactor:
     Attributes
     ----------
     X : Tensor, shape (m, n_features)
-    coupling : Tensor, shape (m_c, m)
-        B, the cross-covariance whitened by the communication factor.
+    coupling : Tensor, shape (m, m_c)
+        B', the cross-covariance whitened by the communication factor.
     lower : Tensor, shape (m, m)
         Cholesky factor of the residual covariance S.
     weights : Tensor, shape (m,)
@@ -64,17 +65,20 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
         If its residual covariance cannot be factored.
     """
     X, y = committee.block(expert)
-    coupling = solve_lower(communication.lower, committee.covariance(communication.X, X))
+    coupling = whiten_rows(communication.lower, committee.covariance(X, communication.X))
     noisy = committee.noisy_covariance(X)
     scale = noisy.diagonal().mean().item()
-    lower, jitter = cholesky(
-        noisy.addmm_(coupling.mT, coupling, alpha=-1.0), f"residual covariance of expert {expert}", scale
-    )
-    return AugmentedFactor(X, coupling, lower, solve_lower(lower, y - coupling.mT @ communication.weights), jitter)
+    lower, jitter = cholesky(subtract_gram(noisy, coupling), f"residual covariance of expert {expert}", scale)
+    return AugmentedFactor(X, coupling, lower, solve_lower(lower, y - coupling @ communication.weights), jitter)
 
 
 def augmented_moments(
-    committee: Committee, factor: AugmentedFactor, communication: Projection, x: Tensor, prior_variance: Tensor
+    committee: Committee,
+    factor: AugmentedFactor,
+    communication: Projection,
+    x: Tensor,
+    prior_variance: Tensor,
+    scratch: Scratch | None = None,
 ) -> Moments:
     """Posterior mean and latent variance of an augmented expert at test points (section 3.1 of the paper).
 
@@ -88,14 +92,15 @@ def augmented_moments(
         Standardised test inputs.
     prior_variance : Tensor, shape (n_points,)
         Latent prior variance there.
+    scratch : Scratch, optional
+        Memory to use again from one expert to the next; not the one that holds the projection.
 
     Returns
     -------
     Moments
     """
-    covariance = committee.covariance(factor.X, x)
-    residual = torch.addmm(covariance, factor.coupling.mT, communication.whitened, alpha=-1.0)
-    whitened = solve_lower(factor.lower, residual)
-    variance = communication.moments.var_latent - column_sums_of_squares(whitened)
-    mean = communication.moments.mean + whitened.mT @ factor.weights
+    residual = committee.covariance(x, factor.X, scratch)
+    whitened = whiten_rows(factor.lower, residual.addmm_(communication.whitened, factor.coupling.mT, alpha=-1.0))
+    variance = communication.moments.var_latent - row_sums_of_squares(whitened)
+    mean = communication.moments.mean + whitened @ factor.weights
     return Moments(mean, floor_variance(variance, prior_variance))

@@ -1,7 +1,8 @@
 """Base experts: the exact GP posterior on one expert's rows (Eq. 3 of the paper).
 
 With L L' = A_i = K_i + s2 I and w = L^-1 y_i, at test points with V = L^-1 K_i*:
-mean = V' w, latent variance = k** - colsum(V^2). Prior mean zero on standardised data.
+mean = V' w, latent variance = k** - colsum(V^2). Prior mean zero on standardised data. Test points are rows here: V' is
+what is computed and kept.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import torch
 from torch import Tensor
 
 from gpcommittee.experts.committee import Committee
-from gpcommittee.linalg import cholesky, column_sums_of_squares, solve_lower, solve_lower_transposed
+from gpcommittee.linalg import cholesky, row_sums_of_squares, solve_lower, solve_lower_transposed, whiten_rows
 from gpcommittee.records import Moments
+from gpcommittee.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Projection:
 
     Attributes
     ----------
-    whitened : Tensor, shape (m, n_points)
-        V = L^-1 K_i*.
+    whitened : Tensor, shape (n_points, m)
+        V' = (L^-1 K_i*)'.
     moments : Moments
         Its mean and latent variance there.
     """
@@ -75,7 +77,9 @@ def factor_base(committee: Committee, expert: int) -> BaseFactor:
     return BaseFactor(X, lower, solve_lower(lower, y), jitter)
 
 
-def project(committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor) -> Projection:
+def project(
+    committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor, scratch: Scratch | None = None
+) -> Projection:
     """Whitened cross-covariance and moments of a base expert at test points (Eq. 3 of the paper).
 
     Parameters
@@ -86,17 +90,21 @@ def project(committee: Committee, factor: BaseFactor, x: Tensor, prior_variance:
         Standardised test inputs.
     prior_variance : Tensor, shape (n_points,)
         Latent prior variance there.
+    scratch : Scratch, optional
+        May hold the whitened covariance.
 
     Returns
     -------
     Projection
     """
-    whitened = solve_lower(factor.lower, committee.covariance(factor.X, x))
-    variance = floor_variance(prior_variance - column_sums_of_squares(whitened), prior_variance)
-    return Projection(whitened, Moments(whitened.mT @ factor.weights, variance))
+    whitened = whiten_rows(factor.lower, committee.covariance(x, factor.X, scratch))
+    variance = floor_variance(prior_variance - row_sums_of_squares(whitened), prior_variance)
+    return Projection(whitened, Moments(whitened @ factor.weights, variance))
 
 
-def base_moments(committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor) -> Moments:
+def base_moments(
+    committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor, scratch: Scratch | None = None
+) -> Moments:
     """Posterior mean and latent variance of a base expert at test points (Eq. 3 of the paper).
 
     Parameters
@@ -107,12 +115,14 @@ def base_moments(committee: Committee, factor: BaseFactor, x: Tensor, prior_vari
         Standardised test inputs.
     prior_variance : Tensor, shape (n_points,)
         Latent prior variance there.
+    scratch : Scratch, optional
+        Memory to use again from one expert to the next.
 
     Returns
     -------
     Moments
     """
-    return project(committee, factor, x, prior_variance).moments
+    return project(committee, factor, x, prior_variance, scratch).moments
 
 
 def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
@@ -130,7 +140,7 @@ def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
     Tensor, shape (n_points,)
         In standardised units.
     """
-    return committee.covariance(factor.X, x).mT @ solve_lower_transposed(factor.lower, factor.weights)
+    return committee.covariance(x, factor.X) @ solve_lower_transposed(factor.lower, factor.weights)
 
 
 def floor_variance(variance: Tensor, prior_variance: Tensor) -> Tensor:

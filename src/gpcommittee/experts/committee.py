@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.records import Hyperparameters, IntArray
+from gpcommittee.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -61,20 +62,23 @@ class Committee:
         rows = slice(int(self.offsets[expert]), int(self.offsets[expert + 1]))
         return self.X[rows], self.y[rows]
 
-    def covariance(self, x1: Tensor, x2: Tensor) -> Tensor:
+    def covariance(self, x1: Tensor, x2: Tensor, scratch: Scratch | None = None) -> Tensor:
         """Latent covariance at the shared hyperparameters.
 
         Parameters
         ----------
         x1, x2 : Tensor, shapes (n1, n_features) and (n2, n_features)
             Standardised inputs.
+        scratch : Scratch, optional
+            May hold the result.
 
         Returns
         -------
         Tensor, shape (n1, n2)
+            To be overwritten as the caller likes.
         """
         with torch.no_grad():
-            return self.kernel.covariance(self._theta, x1, x2)
+            return self.kernel.covariance(self._theta, x1, x2, scratch)
 
     def noisy_covariance(self, x: Tensor) -> Tensor:
         """K + s2 I of one set of inputs.

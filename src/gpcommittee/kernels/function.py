@@ -16,7 +16,9 @@ from torch import Tensor
 from gpcommittee.kernels.bounds import search_bounds
 from gpcommittee.kernels.evaluate import dense
 from gpcommittee.kernels.identity import identity
+from gpcommittee.kernels.stationary import Stationary, recognise
 from gpcommittee.records import FloatArray
+from gpcommittee.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class KernelFunction:
         self.start: FloatArray = np.concatenate([np.empty(0), *values])
         self.dtype = dtype
         self.device = torch.device(device)
+        self._stationary = recognise(self._module)
         self._local = threading.local()
 
     def on(self, device: torch.device | str) -> KernelFunction:
@@ -75,20 +78,26 @@ class KernelFunction:
         """All that decides the kernel's values, as text."""
         return identity(self._module)
 
-    def covariance(self, theta: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+    def covariance(self, theta: Tensor, x1: Tensor, x2: Tensor, scratch: Scratch | None = None) -> Tensor:
         """Dense covariance of two sets of inputs.
 
         Parameters
         ----------
         theta : Tensor, shape (n_parameters,)
             Unconstrained parameters.
-        x1, x2 : Tensor, shapes (n1, d) and (n2, d)
+        x1, x2 : Tensor, shapes (..., n1, d) and (..., n2, d)
+            Distances are taken from the mean of ``x2``, so that far rows of ``x1`` cost the others no accuracy.
+        scratch : Scratch, optional
+            May hold the result.
 
         Returns
         -------
-        Tensor, shape (n1, n2)
+        Tensor, shape (..., n1, n2)
         """
-        return self._call(theta, lambda module: dense(module, x1, x2))
+        if self._stationary is None or theta.requires_grad:
+            return self._call(theta, lambda module: dense(module, x2, x1)).mT.contiguous()
+        natural = self._stationary.natural(self._unpack(theta))
+        return self._stationary.covariance(natural, x1, x2, scratch or Scratch())
 
     def noisy_covariance(self, theta: Tensor, x: Tensor, noise_variance: Tensor | float) -> Tensor:
         """K + s2 I of one set of inputs.
@@ -100,15 +109,70 @@ class KernelFunction:
         ----------
         theta : Tensor, shape (n_parameters,)
             Unconstrained parameters.
-        x : Tensor, shape (n, d)
+        x : Tensor, shape (..., n, d)
         noise_variance : Tensor of one value, or float
             s2.
 
         Returns
         -------
-        Tensor, shape (n, n)
+        Tensor, shape (..., n, n)
         """
-        return torch.diagonal_scatter(self.covariance(theta, x, x), self.variance(theta, x) + noise_variance)
+        covariance = self.covariance(theta, x, x)
+        covariance.diagonal(dim1=-2, dim2=-1).copy_(self.variance(theta, x) + noise_variance)
+        return covariance
+
+    def noisy_covariance_with_pullback(
+        self, theta: Tensor, x: Tensor, scratch: Scratch
+    ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """K + s2 I of one set of inputs, and what takes a derivative by it to one by the parameters.
+
+        Parameters
+        ----------
+        theta : Tensor, shape (n_parameters + 1,)
+            Unconstrained parameters, then log s2.
+        x : Tensor, shape (..., n, d)
+        scratch : Scratch
+            May hold the result.
+
+        Returns
+        -------
+        covariance : Tensor, shape (..., n, n)
+        pullback : callable
+            To be called once: from a symmetric derivative by the covariance, (..., n, n), to that by ``theta``,
+            (n_parameters + 1,), summed over leading dimensions.
+        """
+        point = theta.detach().requires_grad_()
+        if self._stationary is None:
+            return self._noisy_by_graph(point, x)
+        return self._noisy_in_closed_form(self._stationary, point, x, scratch)
+
+    def _noisy_by_graph(self, point: Tensor, x: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        with torch.enable_grad():
+            covariance = self.covariance(point[:-1], x, x)
+            diagonal = self.variance(point[:-1], x) + point[-1].exp()
+            noisy = torch.diagonal_scatter(covariance, diagonal, dim1=-2, dim2=-1)
+        return noisy.detach(), lambda derivative: torch.autograd.grad(noisy, point, derivative)[0]
+
+    def _noisy_in_closed_form(
+        self, stationary: Stationary, point: Tensor, x: Tensor, scratch: Scratch
+    ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """The matrices in closed form; a graph for the constraints' transforms alone."""
+        with torch.enable_grad():
+            natural = stationary.natural(self._unpack(point[:-1]))
+            noise_variance = point[-1].exp()
+        with torch.no_grad():
+            covariance, natural_pullback = stationary.with_pullback(natural.detach(), x, scratch)
+            covariance.diagonal(dim1=-2, dim2=-1).add_(noise_variance)
+
+        def pullback(derivative: Tensor) -> Tensor:
+            by_noise = derivative.diagonal(dim1=-2, dim2=-1).sum()
+            pairs = zip(
+                [*natural.tensors(), noise_variance], [*natural_pullback(derivative).tensors(), by_noise], strict=True
+            )
+            learned = [pair for pair in pairs if pair[0].requires_grad]
+            return torch.autograd.grad([value for value, _ in learned], point, [by for _, by in learned])[0]
+
+        return covariance, pullback
 
     def variance(self, theta: Tensor, x: Tensor) -> Tensor:
         """Prior variance k(x, x) of each row.
@@ -117,11 +181,11 @@ class KernelFunction:
         ----------
         theta : Tensor, shape (n_parameters,)
             Unconstrained parameters.
-        x : Tensor, shape (n, d)
+        x : Tensor, shape (..., n, d)
 
         Returns
         -------
-        Tensor, shape (n,)
+        Tensor, shape (..., n)
         """
         return self._call(theta, lambda module: dense(module, x, x, diag=True))
 
@@ -210,10 +274,11 @@ class KernelFunction:
         return module
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_local"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_local", "_stationary")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._stationary = recognise(self._module)
         self._local = threading.local()
 
 

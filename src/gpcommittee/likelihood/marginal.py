@@ -7,57 +7,52 @@ Source of the gradient: Rasmussen and Williams (2006), Eq. 5.9, as d NLL / d A =
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.linalg import cholesky, solve_lower, solve_lower_transposed
+from gpcommittee.linalg import cholesky, inverse_from_cholesky, solve_lower, solve_lower_transposed
 from gpcommittee.records import FloatArray
+from gpcommittee.scratch import Scratch
 
 
-class _NegativeLogMarginal(torch.autograd.Function):
-    """One Cholesky forward, one inverse from it backward: half the cost of autograd through the factorisation."""
+def negative_log_marginal(noisy_covariance: Tensor, y: Tensor, scratch: Scratch) -> tuple[Tensor, Tensor]:
+    """Negative log density of ``y`` under N(0, A), and its derivative by A.
 
-    @staticmethod
-    def forward(ctx: Any, noisy_covariance: Tensor, y: Tensor) -> Tensor:
-        factor, _ = cholesky(noisy_covariance)
-        whitened = solve_lower(factor, y)
-        ctx.save_for_backward(factor, solve_lower_transposed(factor, whitened))
-        return 0.5 * whitened.square().sum() + factor.diagonal().log().sum() + 0.5 * len(y) * math.log(2 * math.pi)
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor]:
-        factor, a = ctx.saved_tensors
-        by_covariance = torch.cholesky_inverse(factor).addr_(a, a, alpha=-1.0).mul_(0.5 * grad_outputs[0])
-        return by_covariance, grad_outputs[0] * a
-
-
-def negative_log_marginal(noisy_covariance: Tensor, y: Tensor) -> Tensor:
-    """Negative log density of ``y`` under N(0, A), differentiable in both arguments.
+    One Cholesky factorisation and one inverse from it: half the cost of automatic differentiation through the
+    factorisation.
 
     Parameters
     ----------
     noisy_covariance : Tensor, shape (m, m)
         A = K + s2 I.
     y : Tensor, shape (m,)
+    scratch : Scratch
+        Holds the derivative.
 
     Returns
     -------
-    Tensor of one value
+    value : Tensor of one value
         In nats.
+    by_covariance : Tensor, shape (m, m)
+        (A^-1 - a a') / 2 with a = A^-1 y, symmetric.
 
     Raises
     ------
     NotPositiveDefiniteError
         If A cannot be factored.
     """
-    value: Tensor = _NegativeLogMarginal.apply(noisy_covariance, y)  # type: ignore[no-untyped-call]
-    return value
+    factor, _ = cholesky(noisy_covariance, scratch=scratch)
+    whitened = solve_lower(factor, y)
+    a = solve_lower_transposed(factor, whitened)
+    value = 0.5 * whitened.square().sum() + factor.diagonal().log().sum() + 0.5 * len(y) * math.log(2 * math.pi)
+    return value, inverse_from_cholesky(factor, scratch).addr_(a, a, alpha=-1.0).mul_(0.5)
 
 
-def value_and_gradient(kernel: KernelFunction, theta: FloatArray, X: Tensor, y: Tensor) -> tuple[float, FloatArray]:
+def value_and_gradient(
+    kernel: KernelFunction, theta: FloatArray, X: Tensor, y: Tensor, scratch: Scratch | None = None
+) -> tuple[float, FloatArray]:
     """One expert's negative log marginal likelihood and its gradient.
 
     Parameters
@@ -69,6 +64,8 @@ def value_and_gradient(kernel: KernelFunction, theta: FloatArray, X: Tensor, y: 
         Standardised inputs.
     y : Tensor, shape (m,)
         Standardised target.
+    scratch : Scratch, optional
+        Memory to use again from one expert to the next.
 
     Returns
     -------
@@ -81,8 +78,9 @@ def value_and_gradient(kernel: KernelFunction, theta: FloatArray, X: Tensor, y: 
     NotPositiveDefiniteError
         If the noisy covariance cannot be factored at ``theta``.
     """
-    with torch.enable_grad():
-        point = kernel.tensor(theta).requires_grad_()
-        value = negative_log_marginal(kernel.noisy_covariance(point[:-1], X, point[-1].exp()), y)
-        (gradient,) = torch.autograd.grad(value, point)
+    memory = scratch or Scratch()
+    with torch.no_grad():
+        noisy_covariance, pullback = kernel.noisy_covariance_with_pullback(kernel.tensor(theta), X, memory)
+        value, by_covariance = negative_log_marginal(noisy_covariance, y, memory)
+        gradient = pullback(by_covariance)
     return value.item(), gradient.double().cpu().numpy()

@@ -59,7 +59,7 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
         rows = partial(_shared, committee, factors, weights, x)
         half = sum(engine.map(rows, range(len(factors))), start=0.5 * committee.covariance(x, x))
         covariance = half + half.mT
-        mean = sum((w.mT @ committee.block(i)[1] for i, w in enumerate(weights)), start=x.new_zeros(len(x)))
+        mean = sum((w @ committee.block(i)[1] for i, w in enumerate(weights)), start=x.new_zeros(len(x)))
     scaling = request.scaling
     return (
         restore_mean(mean.double().cpu().numpy(), scaling),
@@ -68,10 +68,10 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
 
 
 def _row_weights(rule: NPAE, committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> list[Tensor]:
-    """omega, expert by expert, each of shape (m_i, n_points)."""
+    """omega', expert by expert, each of shape (n_points, m_i)."""
     view = view_of(committee, factors, x)
     _, alpha = combine(rule, view.means, covariance_of_means(committee, factors, view), committee.prior_variance(x))
-    return [w * alpha[:, i] for i, w in enumerate(view.weights)]
+    return [w * alpha[:, i : i + 1] for i, w in enumerate(view.weights)]
 
 
 def _shared(
@@ -81,8 +81,8 @@ def _shared(
     with torch.no_grad():
         reached = 0.5 * committee.noise_variance * weights[i]
         for factor, weight in zip(factors, weights, strict=True):
-            reached.addmm_(committee.covariance(factors[i].X, factor.X), weight, alpha=0.5)
-        return weights[i].mT @ (reached - committee.covariance(factors[i].X, x))
+            reached.addmm_(weight, committee.covariance(factor.X, factors[i].X), alpha=0.5)
+        return weights[i] @ (reached - committee.covariance(x, factors[i].X)).mT
 
 
 def _check_budget(store: FactorStore, n_points: int) -> None:

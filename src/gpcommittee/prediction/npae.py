@@ -2,7 +2,7 @@
 
 With V_i = L_i^-1 K_i* and W_i = L_i^-T V_i = A_i^-1 K_i*: cov[mu_i, y*] = cov[mu_i, mu_i] = colsum(V_i^2) and, for
 i < j, cov[mu_i, mu_j] = colsum(W_i * (K_ij W_j)), one product K_ij W_j for a whole chunk. N^2 flops per test point; a
-chunk of t points takes (N + a few M^2) t numbers.
+chunk of t points takes (N + a few M^2) t numbers. Test points are rows here: V' and W' are what is computed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpcommittee.aggregation import NPAE, Experts, combine
 from gpcommittee.engines import Engine
 from gpcommittee.errors import MemoryBudgetError
 from gpcommittee.experts import BaseFactor, Committee
-from gpcommittee.linalg import column_sums_of_squares, solve_lower
+from gpcommittee.linalg import row_sums_of_squares, unwhiten_rows, whiten_rows
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.request import Request, StandardMoments
 from gpcommittee.progress import Reporter
@@ -114,8 +114,8 @@ class View:
 
     Attributes
     ----------
-    weights : sequence of Tensor, each of shape (m_i, n_points)
-        W_i = A_i^-1 K_i*.
+    weights : sequence of Tensor, each of shape (n_points, m_i)
+        W_i' = (A_i^-1 K_i*)'.
     means : Tensor, shape (n_points, n_experts)
     variances : Tensor, shape (n_points, n_experts)
         cov[mu_i, mu_i] = cov[mu_i, y*].
@@ -130,10 +130,10 @@ def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> V
     """W_i, means and their variances for all base experts at test points ``x``."""
     weights, means, variances = [], [], []
     for factor in factors:
-        whitened = solve_lower(factor.lower, committee.covariance(factor.X, x))
-        means.append(whitened.mT @ factor.weights)
-        variances.append(column_sums_of_squares(whitened))
-        weights.append(torch.linalg.solve_triangular(factor.lower.mT, whitened, upper=True))
+        whitened = whiten_rows(factor.lower, committee.covariance(x, factor.X))
+        means.append(whitened @ factor.weights)
+        variances.append(row_sums_of_squares(whitened))
+        weights.append(unwhiten_rows(factor.lower, whitened))
     return View(weights, torch.stack(means, dim=1), torch.stack(variances, dim=1))
 
 
@@ -141,8 +141,8 @@ def covariance_of_means(committee: Committee, factors: Sequence[BaseFactor], vie
     """K_A at every test point (Eq. 7), shape (n_points, n_experts, n_experts)."""
     result = torch.diag_embed(view.variances)
     for i, j in combinations(range(len(factors)), 2):
-        product = committee.covariance(factors[i].X, factors[j].X) @ view.weights[j]
-        shared = product.mul_(view.weights[i]).sum(dim=0)
+        product = view.weights[j] @ committee.covariance(factors[j].X, factors[i].X)
+        shared = torch.linalg.vecdot(product, view.weights[i])
         result[:, i, j] = shared
         result[:, j, i] = shared
     return result

@@ -22,6 +22,7 @@ from gpcommittee.prediction.factors import Factors, FactorStore, expert_blocks
 from gpcommittee.prediction.request import Request, StandardMoments
 from gpcommittee.progress import Reporter
 from gpcommittee.records import Moments
+from gpcommittee.scratch import Scratch
 
 CHUNK = 1024
 """Test points per task. Fixed, so that the numbers do not depend on the number of workers."""
@@ -84,8 +85,9 @@ def _sum_block(rules: Sequence[AdditiveRule], request: Request, factors: Factors
         projection = _projection(rules, committee, factors, x, prior)
         context = Context(prior, projection.moments if projection else None, committee.noise_variance)
         totals = [empty(prior)] * len(rules)
+        scratch = Scratch()
         for expert in task.block:
-            moments = _expert_moments(committee, factors, projection, expert, x, prior)
+            moments = _expert_moments(committee, factors, projection, expert, x, prior, scratch)
             totals = [
                 add(rule, total, moments[rule.experts], context, expert) if rule.experts in moments else total
                 for rule, total in zip(rules, totals, strict=True)
@@ -102,16 +104,24 @@ def _projection(
 
 
 def _expert_moments(
-    committee: Committee, factors: Factors, projection: Projection | None, expert: int, x: Tensor, prior: Tensor
+    committee: Committee,
+    factors: Factors,
+    projection: Projection | None,
+    expert: int,
+    x: Tensor,
+    prior: Tensor,
+    scratch: Scratch,
 ) -> Mapping[Experts, Moments]:
     """Moments of one expert in each form that has a factor; the communication expert's projection serves both."""
     moments: dict[Experts, Moments] = {}
     if expert in factors.base and projection is not None and expert == 0:
         moments[Experts.BASE] = projection.moments
     elif expert in factors.base:
-        moments[Experts.BASE] = base_moments(committee, factors.base[expert], x, prior)
+        moments[Experts.BASE] = base_moments(committee, factors.base[expert], x, prior, scratch)
     if expert in factors.augmented and projection is not None:
-        moments[Experts.AUGMENTED] = augmented_moments(committee, factors.augmented[expert], projection, x, prior)
+        moments[Experts.AUGMENTED] = augmented_moments(
+            committee, factors.augmented[expert], projection, x, prior, scratch
+        )
     return moments
 
 

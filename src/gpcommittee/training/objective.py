@@ -7,6 +7,7 @@ subtracted once, which makes the result a maximum a posteriori estimate.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from functools import partial
 
@@ -18,6 +19,7 @@ from gpcommittee.engines import Engine
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.likelihood import value_and_gradient
 from gpcommittee.records import FloatArray
+from gpcommittee.scratch import Scratch
 
 Block = tuple[Tensor, Tensor]
 
@@ -52,14 +54,20 @@ class FactorisedObjective:
             If an expert's noisy covariance cannot be factored there.
         """
         value, gradient = _negative_log_prior(self.kernel, theta)
-        for part, part_gradient in self.engine.map(partial(_of_block, self.kernel, theta), self.blocks):
+        of_block = partial(_of_block, self.kernel, theta, threading.local())
+        for part, part_gradient in self.engine.map(of_block, self.blocks):
             value += part
             gradient = gradient + part_gradient
         return value, gradient
 
 
-def _of_block(kernel: KernelFunction, theta: FloatArray, block: Block) -> tuple[float, FloatArray]:
-    return value_and_gradient(kernel, theta, *block)
+def _of_block(
+    kernel: KernelFunction, theta: FloatArray, memory: threading.local, block: Block
+) -> tuple[float, FloatArray]:
+    """Each worker thread keeps its own scratch memory for the length of one evaluation."""
+    if not hasattr(memory, "scratch"):
+        memory.scratch = Scratch()
+    return value_and_gradient(kernel, theta, *block, memory.scratch)
 
 
 def _negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:

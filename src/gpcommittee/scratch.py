@@ -1,0 +1,36 @@
+"""Memory that a worker uses again: fresh matrices of a few megabytes cost page faults, a fifth of an evaluation."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+class Scratch:
+    """Named buffers that grow to the largest matrix asked for. One worker at a time may use it."""
+
+    def __init__(self) -> None:
+        self._storage: dict[str, Tensor] = {}
+
+    def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """Uninitialised tensor in the buffer of a name; valid until that name is taken again.
+
+        Parameters
+        ----------
+        name : str
+        shape : tuple of int
+        like : Tensor
+            Gives type and device.
+
+        Returns
+        -------
+        Tensor, of the given shape, contiguous
+        """
+        size = math.prod(shape)
+        storage = self._storage.get(name)
+        if storage is None or storage.numel() < size or storage.dtype != like.dtype or storage.device != like.device:
+            storage = torch.empty(size, dtype=like.dtype, device=like.device)
+            self._storage[name] = storage
+        return storage[:size].view(shape)
