@@ -220,5 +220,5 @@ def test_sums_with_a_linear_kernel_are_dense_sums_without_a_warning(n: int) -> N
 
 def test_noisy_covariance_has_the_exact_prior_variance_on_its_diagonal() -> None:
     function = KernelFunction(make_kernel("matern12", 3))
-    got = function.noisy_covariance(function.tensor(function.start), 1e3 + X1, 1e-8)
+    got = function.at(function.start).noisy_covariance(1e3 + X1, 1e-8)
     assert torch.equal(got.diagonal(), torch.full((7,), 1 + 1e-8, dtype=torch.float64))

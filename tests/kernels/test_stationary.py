@@ -40,7 +40,9 @@ def test_values_are_those_of_gpytorch(make: Callable[[], Kernel]) -> None:
     theta = moved(function)
     x1, x2 = inputs(40, 3), inputs(30, 3, seed=1)
     expected = function.with_parameters(theta.numpy())(x1, x2).to_dense().detach()
-    torch.testing.assert_close(function.covariance(theta, x1, x2), expected, rtol=1e-12, atol=1e-14)
+    fixed = function.at(theta.numpy())
+    torch.testing.assert_close(fixed.covariance(x1, x2), expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(fixed.variance(x1), function.variance(theta, x1), rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("make", [*RECOGNISED.values(), frozen_scale], ids=[*RECOGNISED, "frozen scale"])
@@ -64,7 +66,8 @@ def test_other_kernels_have_the_same_interface() -> None:
     function, x = KernelFunction(ScaleKernel(LinearKernel()) + RBFKernel()), inputs(8, 3)
     theta = torch.cat([moved(function), torch.tensor([-1.0], dtype=torch.float64)])
     covariance, pullback = function.noisy_covariance_with_pullback(theta, x, Scratch())
-    torch.testing.assert_close(covariance, function.noisy_covariance(theta[:-1], x, theta[-1].exp()))
+    expected = function.at(theta[:-1].numpy()).noisy_covariance(x, theta[-1].exp().item())
+    torch.testing.assert_close(covariance, expected)
     assert pullback(torch.eye(8, dtype=torch.float64))[-1] == pytest.approx(8 * np.exp(-1.0), rel=1e-12)
 
 
@@ -86,7 +89,7 @@ def test_other_kernels_are_left_to_gpytorch(kernel: Kernel) -> None:
 def test_equal_rows_have_the_prior_variance_between_them(name: str) -> None:
     function = KernelFunction(make_kernel(name, 2))
     theta, x = function.tensor(function.start), torch.tensor([[0.3, 0.1], [0.3, 0.1]], dtype=torch.float64)
-    covariance = function.covariance(theta, x, x)
+    covariance = function.at(function.start).covariance(x, x)
     torch.testing.assert_close(covariance, torch.ones_like(covariance), rtol=1e-7, atol=0)
     _, pullback = function.noisy_covariance_with_pullback(torch.cat([theta, theta[:1]]), x, Scratch())
     assert bool(torch.isfinite(pullback(torch.ones(2, 2, dtype=torch.float64))).all())
@@ -96,5 +99,5 @@ def test_equal_rows_have_the_prior_variance_between_them(name: str) -> None:
 def test_far_points_have_no_covariance(name: str) -> None:
     function = KernelFunction(make_kernel(name, 2))
     far = torch.full((1, 2), 1e120, dtype=torch.float64)
-    covariance = function.covariance(function.tensor(function.start), inputs(3, 2), far)
+    covariance = function.at(function.start).covariance(far, inputs(3, 2))
     torch.testing.assert_close(covariance, torch.zeros_like(covariance))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from gpcommittee.kernels import KernelFunction
+from gpcommittee.kernels import FixedKernel, KernelFunction
 from gpcommittee.records import Hyperparameters, IntArray
 from gpcommittee.scratch import Scratch
 
@@ -77,8 +78,7 @@ class Committee:
         Tensor, shape (n1, n2)
             To be overwritten as the caller likes.
         """
-        with torch.no_grad():
-            return self.kernel.covariance(self._theta, x1, x2, scratch)
+        return self._fixed_kernel.covariance(x1, x2, scratch)
 
     def noisy_covariance(self, x: Tensor) -> Tensor:
         """K + s2 I of one set of inputs.
@@ -92,8 +92,7 @@ class Committee:
         -------
         Tensor, shape (n, n)
         """
-        with torch.no_grad():
-            return self.kernel.noisy_covariance(self._theta, x, self.noise_variance)
+        return self._fixed_kernel.noisy_covariance(x, self.noise_variance)
 
     def prior_variance(self, x: Tensor) -> Tensor:
         """Latent prior variance k(x, x).
@@ -109,10 +108,9 @@ class Committee:
             At least the rounding error of the target's variance, so that precisions are finite where a kernel has no
             variance, as a linear one at the origin.
         """
-        with torch.no_grad():
-            variance = self.kernel.variance(self._theta, x)
-            return variance.clamp_min(torch.finfo(variance.dtype).eps)
+        variance = self._fixed_kernel.variance(x)
+        return variance.clamp_min(torch.finfo(variance.dtype).eps)
 
-    @property
-    def _theta(self) -> Tensor:
-        return self.kernel.tensor(self.hyperparameters.kernel)
+    @cached_property
+    def _fixed_kernel(self) -> FixedKernel:
+        return self.kernel.at(self.hyperparameters.kernel)

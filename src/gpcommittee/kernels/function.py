@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from gpcommittee.kernels.bounds import search_bounds
 from gpcommittee.kernels.evaluate import dense
+from gpcommittee.kernels.fixed import FixedKernel
 from gpcommittee.kernels.identity import identity
 from gpcommittee.kernels.stationary import Stationary, recognise
 from gpcommittee.records import FloatArray
@@ -78,48 +80,55 @@ class KernelFunction:
         """All that decides the kernel's values, as text."""
         return identity(self._module)
 
-    def covariance(self, theta: Tensor, x1: Tensor, x2: Tensor, scratch: Scratch | None = None) -> Tensor:
-        """Dense covariance of two sets of inputs.
+    def at(self, theta: FloatArray) -> FixedKernel:
+        """The kernel at fixed parameters, for prediction.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (n_parameters,)
+            Unconstrained parameters.
+
+        Returns
+        -------
+        FixedKernel
+        """
+        point = self.tensor(theta)
+        form = self._stationary
+        with torch.no_grad():
+            natural = None if form is None else form.natural(self._unpack(point))
+        return FixedKernel(
+            partial(self._without_gradient, point), None if form is None or natural is None else (form, natural)
+        )
+
+    def covariance(self, theta: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+        """Dense covariance of two sets of inputs as GPyTorch evaluates it, differentiable.
 
         Parameters
         ----------
         theta : Tensor, shape (n_parameters,)
             Unconstrained parameters.
         x1, x2 : Tensor, shapes (..., n1, d) and (..., n2, d)
-            Distances are taken from the mean of ``x2``, so that far rows of ``x1`` cost the others no accuracy.
-        scratch : Scratch, optional
-            May hold the result.
 
         Returns
         -------
         Tensor, shape (..., n1, n2)
         """
-        if self._stationary is None or theta.requires_grad:
-            return self._call(theta, lambda module: dense(module, x2, x1)).mT.contiguous()
-        natural = self._stationary.natural(self._unpack(theta))
-        return self._stationary.covariance(natural, x1, x2, scratch or Scratch())
+        return self._call(theta, lambda module: dense(module, x1, x2))
 
-    def noisy_covariance(self, theta: Tensor, x: Tensor, noise_variance: Tensor | float) -> Tensor:
-        """K + s2 I of one set of inputs.
-
-        The diagonal is the exact prior variance: kernels of a distance compute that of a row to itself with rounding
-        errors of up to 1e-7 (Matern-1/2 where a gradient is wanted), larger than the smallest noise.
+    def variance(self, theta: Tensor, x: Tensor) -> Tensor:
+        """Prior variance k(x, x) of each row as GPyTorch evaluates it, differentiable.
 
         Parameters
         ----------
         theta : Tensor, shape (n_parameters,)
             Unconstrained parameters.
         x : Tensor, shape (..., n, d)
-        noise_variance : Tensor of one value, or float
-            s2.
 
         Returns
         -------
-        Tensor, shape (..., n, n)
+        Tensor, shape (..., n)
         """
-        covariance = self.covariance(theta, x, x)
-        covariance.diagonal(dim1=-2, dim2=-1).copy_(self.variance(theta, x) + noise_variance)
-        return covariance
+        return self._call(theta, lambda module: dense(module, x, x, diag=True))
 
     def noisy_covariance_with_pullback(
         self, theta: Tensor, x: Tensor, scratch: Scratch
@@ -173,21 +182,6 @@ class KernelFunction:
             return torch.autograd.grad([value for value, _ in learned], point, [by for _, by in learned])[0]
 
         return covariance, pullback
-
-    def variance(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Prior variance k(x, x) of each row.
-
-        Parameters
-        ----------
-        theta : Tensor, shape (n_parameters,)
-            Unconstrained parameters.
-        x : Tensor, shape (..., n, d)
-
-        Returns
-        -------
-        Tensor, shape (..., n)
-        """
-        return self._call(theta, lambda module: dense(module, x, x, diag=True))
 
     def log_prior(self, theta: Tensor) -> Tensor:
         """Sum of the log densities of the kernel's registered priors, in nats.
@@ -260,6 +254,10 @@ class KernelFunction:
         pieces = theta.split([parameter.shape.numel() for parameter in self.parameters])
         return {p.name: piece.reshape(p.shape) for p, piece in zip(self.parameters, pieces, strict=True)}
 
+    def _without_gradient(self, theta: Tensor, evaluate: Callable[[Kernel], Tensor]) -> Tensor:
+        with torch.no_grad():
+            return self._call(theta, evaluate)
+
     def _call(self, theta: Tensor, evaluate: Callable[[Kernel], Tensor]) -> Tensor:
         caller = _Caller(self._thread_module(), evaluate)
         parameters = {f"module.{name}": value for name, value in self._unpack(theta).items()}
@@ -274,11 +272,10 @@ class KernelFunction:
         return module
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_local", "_stationary")}
+        return {name: value for name, value in self.__dict__.items() if name != "_local"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._stationary = recognise(self._module)
         self._local = threading.local()
 
 

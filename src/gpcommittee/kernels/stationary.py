@@ -9,7 +9,7 @@ of W: one product instead of one pass per input.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -17,14 +17,10 @@ from gpytorch.constraints import Interval
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, RQKernel, ScaleKernel
 from torch import Tensor
 
-from gpcommittee.kernels import profiles
-from gpcommittee.kernels.profiles import Derivative
+from gpcommittee.kernels.profiles import Profile, matern12, matern32, matern52, rational_quadratic, squared_exponential
 from gpcommittee.scratch import Scratch
 
-MATERN_PROFILES = {0.5: profiles.matern12, 1.5: profiles.matern32, 2.5: profiles.matern52}
-
-
-Evaluated = tuple[Tensor, Derivative] | tuple[Tensor, Derivative, Derivative]
+MATERN_PROFILES: Mapping[float, Profile] = {0.5: matern12, 1.5: matern32, 2.5: matern52}
 
 
 @dataclass(frozen=True)
@@ -44,13 +40,34 @@ class Natural:
 
     def detach(self) -> Natural:
         """The same values outside any graph."""
-        return Natural(
-            self.variance.detach(), self.lengthscale.detach(), None if self.alpha is None else self.alpha.detach()
-        )
+        return Natural(*(None if value is None else value.detach() for value in vars(self).values()))  # type: ignore[arg-type]
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Those that the kernel has, in the order of the attributes."""
         return tuple(value for value in (self.variance, self.lengthscale, self.alpha) if value is not None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a natural parameter comes from.
+
+    Attributes
+    ----------
+    name : str
+        Of the unconstrained parameter.
+    own : Tensor
+        The kernel's own unconstrained value, for a parameter that is not learned.
+    constraint : gpytorch.constraints.Interval or None
+    """
+
+    name: str
+    own: Tensor
+    constraint: Interval | None
+
+    def natural(self, unconstrained: Mapping[str, Tensor]) -> Tensor:
+        """Its natural value, shape (n,), given the learned unconstrained parameters by name."""
+        value = unconstrained.get(self.name, self.own).reshape(-1)
+        return value if self.constraint is None else self.constraint.transform(value)
 
 
 @dataclass(frozen=True)
@@ -59,21 +76,34 @@ class Stationary:
 
     Attributes
     ----------
-    natural : callable
-        Natural parameters from unconstrained ones by name.
     profile : callable
-        Correlation at q, given the natural parameters, and functions that give its derivatives by q and by alpha.
+        Correlation as a function of distance.
+    lengthscale : Source
+    variance, alpha : Source or None
+        None where the kernel has none.
     """
 
-    natural: Callable[[dict[str, Tensor]], Natural]
-    profile: Callable[[Tensor, Natural, Scratch], Evaluated]
+    profile: Profile
+    lengthscale: Source
+    variance: Source | None
+    alpha: Source | None
+
+    def natural(self, unconstrained: Mapping[str, Tensor]) -> Natural:
+        """Natural parameters, given the learned unconstrained parameters by name."""
+        lengthscale = self.lengthscale.natural(unconstrained)
+        one = lengthscale.new_ones(())
+        return Natural(
+            one if self.variance is None else self.variance.natural(unconstrained).reshape(()),
+            lengthscale,
+            None if self.alpha is None else self.alpha.natural(unconstrained).reshape(()),
+        )
 
     def covariance(self, natural: Natural, x1: Tensor, x2: Tensor, scratch: Scratch) -> Tensor:
         """Covariance of two sets of inputs, shapes (..., n1, d) and (..., n2, d), centred at the mean of the second."""
         centre = x2.mean(dim=-2, keepdim=True)
         z1, z2 = ((x - centre) / natural.lengthscale for x in (x1, x2))
-        correlation = self.profile(minus_half_squared_distance(z1, z2, scratch), natural, scratch)[0]
-        return correlation.mul_(natural.variance)
+        q = minus_half_squared_distance(z1, z2, scratch)
+        return self.profile(q, natural.alpha, scratch)[0].mul_(natural.variance)
 
     def with_pullback(
         self, natural: Natural, x: Tensor, scratch: Scratch
@@ -86,17 +116,33 @@ class Stationary:
         z = (x - x.mean(dim=-2, keepdim=True)) / natural.lengthscale
         q = minus_half_squared_distance(z, z, scratch)
         q.diagonal(dim1=-2, dim2=-1).zero_()
-        correlation, slope, *by_others = self.profile(q, natural, scratch)
+        correlation, slope, by_alpha = self.profile(q, natural.alpha, scratch)
 
         def pullback(by_covariance: Tensor) -> Natural:
             by_variance = _inner(correlation, by_covariance)
-            by_alpha = natural.variance * _inner(by_others[0](), by_covariance) if by_others else None
-            weighted = slope().mul_(by_covariance)
-            by_scales = natural.variance * _by_log_lengthscale(weighted, z) / natural.lengthscale
-            return Natural(by_variance, by_scales.sum_to_size(natural.lengthscale.shape), by_alpha)
+            of_alpha = None if by_alpha is None else natural.variance * _inner(by_alpha(), by_covariance)
+            squares = _weighted_squares(slope().mul_(by_covariance), z)
+            by_lengthscale = (natural.variance * squares / natural.lengthscale).sum_to_size(natural.lengthscale.shape)
+            return Natural(by_variance, by_lengthscale, of_alpha)
 
         covariance = torch.mul(correlation, natural.variance, out=scratch.take("covariance", correlation.shape, x))
         return covariance, pullback
+
+
+def recognise(kernel: Kernel) -> Stationary | None:
+    """The way to evaluate a scaled or plain stationary kernel; None for any other kernel."""
+    scale = kernel if type(kernel) is ScaleKernel else None
+    base: Kernel = kernel.base_kernel if scale is not None else kernel  # type: ignore[assignment]
+    profile = _profile(base)
+    if profile is None or any(k.active_dims is not None or k.batch_shape for k in (kernel, base)):
+        return None
+    prefix = "" if scale is None else "base_kernel."
+    return Stationary(
+        profile,
+        lengthscale=_source(base, prefix, "raw_lengthscale"),
+        variance=None if scale is None else _source(scale, "", "raw_outputscale"),
+        alpha=_source(base, prefix, "raw_alpha") if type(base) is RQKernel else None,
+    )
 
 
 def minus_half_squared_distance(z1: Tensor, z2: Tensor, scratch: Scratch) -> Tensor:
@@ -108,64 +154,22 @@ def minus_half_squared_distance(z1: Tensor, z2: Tensor, scratch: Scratch) -> Ten
     return torch.matmul(left, right.mT, out=scratch.take("correlation", shape, z1)).clamp_max_(0.0)
 
 
-def recognise(kernel: Kernel) -> Stationary | None:
-    """The way to evaluate a scaled or plain stationary kernel; None for any other kernel."""
-    scale = kernel if type(kernel) is ScaleKernel else None
-    base: Kernel = kernel.base_kernel if scale is not None else kernel  # type: ignore[assignment]
-    profile = _profile(base)
-    if profile is None or any(k.active_dims is not None or k.batch_shape for k in (kernel, base)):
-        return None
-    prefix = "base_kernel." if scale is not None else ""
-    lengthscale = _parameter(base, prefix, "raw_lengthscale")
-    variance = _parameter(scale, "", "raw_outputscale") if scale is not None else None
-    alpha = _parameter(base, prefix, "raw_alpha") if isinstance(base, RQKernel) else None
-
-    def natural(raw: dict[str, Tensor]) -> Natural:
-        scales = lengthscale(raw)
-        return Natural(
-            variance(raw).reshape(()) if variance is not None else scales.new_ones(()),
-            scales.reshape(-1),
-            alpha(raw).reshape(()) if alpha is not None else None,
-        )
-
-    return Stationary(natural, profile)
-
-
-def _profile(base: Kernel) -> Callable[[Tensor, Natural, Scratch], Evaluated] | None:
-    if type(base) is RBFKernel:
-        return lambda q, _, scratch: profiles.squared_exponential(q, scratch)
+def _profile(base: Kernel) -> Profile | None:
     if type(base) is MaternKernel:
-        matern = MATERN_PROFILES[base.nu]
-        return lambda q, _, scratch: matern(q, scratch)
-    if type(base) is RQKernel:
-        return lambda q, natural, scratch: profiles.rational_quadratic(q, _given(natural.alpha), scratch)
-    return None
+        return MATERN_PROFILES[base.nu]
+    return {RBFKernel: squared_exponential, RQKernel: rational_quadratic}.get(type(base))
 
 
-def _given(alpha: Tensor | None) -> Tensor:
-    if alpha is None:
-        raise ValueError("A rational quadratic kernel has an alpha.")
-    return alpha
-
-
-def _parameter(module: Kernel, prefix: str, name: str) -> Callable[[dict[str, Tensor]], Tensor]:
-    """A parameter in natural units from unconstrained ones by name; its own value where it is not among them."""
-    own: Tensor = getattr(module, name).detach()
-    constraint: Interval | None = module.constraint_for_parameter_name(name)
-
-    def value(raw: dict[str, Tensor]) -> Tensor:
-        unconstrained = raw.get(prefix + name, own)
-        return unconstrained if constraint is None else constraint.transform(unconstrained)
-
-    return value
+def _source(module: Kernel, prefix: str, name: str) -> Source:
+    return Source(prefix + name, getattr(module, name).detach(), module.constraint_for_parameter_name(name))
 
 
 def _inner(first: Tensor, second: Tensor) -> Tensor:
     return torch.dot(first.reshape(-1), second.reshape(-1))
 
 
-def _by_log_lengthscale(weighted: Tensor, z: Tensor) -> Tensor:
-    """sum_ij W_ij (z_id - z_jd)^2 for a symmetric W, shape (d,), summed over leading dimensions."""
-    row_sums = weighted.sum(dim=-1, keepdim=True)
-    twice = 2 * (row_sums * z.square() - z * (z.mT @ weighted).mT)
+def _weighted_squares(weights: Tensor, z: Tensor) -> Tensor:
+    """sum_ij W_ij (z_id - z_jd)^2 for symmetric weights W, shape (d,), summed over leading dimensions."""
+    row_sums = weights.sum(dim=-1, keepdim=True)
+    twice = 2 * (row_sums * z.square() - z * (z.mT @ weights).mT)
     return twice.sum(dim=tuple(range(z.ndim - 1)))
