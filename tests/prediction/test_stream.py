@@ -152,6 +152,17 @@ def test_a_lower_budget_lets_go_of_kept_factors() -> None:
     assert kept() is None
 
 
+def test_factors_used_last_are_kept() -> None:
+    committee, kinds, engine = many_experts(), frozenset({Experts.BASE}), SerialEngine()
+    rows = np.diff(committee.offsets)
+    store = FactorStore(committee, 8.0 * float(rows[1] ** 2 + rows[2] ** 2 + rows[3] ** 2))
+    first = [store.load(kinds, [expert], engine).base[expert] for expert in (1, 2, 3)]
+    assert store.load(kinds, [1], engine).base[1] is first[0]
+    store.load(kinds, [2 + len(rows) // 2], engine)
+    assert store.load(kinds, [1], engine).base[1] is first[0]
+    assert store.load(kinds, [2], engine).base[2] is not first[1]
+
+
 def test_largest_jitter_is_recorded() -> None:
     tight = NaiveGP(np.array([5.0, 5.0]), 1.0, 1e-18)
     committee = committee_of(tight, random_blocks([60, 60], 2, seed=0))

@@ -25,7 +25,7 @@ class FactorPlan:
     n_groups : int
         Groups of experts in which they are computed.
     resident : float
-        Bytes alive at once, at most.
+        Bytes alive at once, at most: what the budget holds, or a group that exceeds it.
     """
 
     total: float
@@ -42,7 +42,7 @@ def plan_factors(case: Case) -> FactorPlan:
         total=communication + float(others.sum()),
         kept=float(others.sum()) <= case.budget,
         n_groups=len(groups),
-        resident=communication + max(groups),
+        resident=communication + max(*groups, min(float(others.sum()), case.budget)),
     )
 
 

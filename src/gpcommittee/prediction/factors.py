@@ -1,8 +1,9 @@
-"""Factors of a committee, kept while they fit a memory budget and computed again where they do not."""
+"""Factors of a committee: the ones used last are kept within a memory budget, the others computed again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,7 +31,7 @@ class Factors:
 
 
 class FactorStore:
-    """Computes the factors of a committee and keeps what fits.
+    """Computes the factors of a committee and keeps those used last.
 
     Parameters
     ----------
@@ -50,7 +51,9 @@ class FactorStore:
         self.committee = committee
         self.budget = budget
         self.largest_jitter = 0.0
-        self._kept: dict[Key, Factor] = {}
+        self._kept: OrderedDict[Key, Factor] = OrderedDict()
+        self._rows: list[int] = np.diff(committee.offsets).tolist()
+        self._itemsize = float(committee.X.element_size())
 
     def groups(self, kinds: frozenset[Experts]) -> Iterator[range]:
         """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.
@@ -74,16 +77,16 @@ class FactorStore:
             used += size
         yield range(start, self._needed(kinds).stop)
 
-    def load(self, kinds: frozenset[Experts], experts: range, engine: Engine) -> Factors:
-        """Factors of the given kinds for a group of experts, computed on the engine where they are not kept.
+    def load(self, kinds: frozenset[Experts], experts: Sequence[int], engine: Engine) -> Factors:
+        """Factors of the given kinds for some experts, computed on the engine where they are not kept.
 
-        They are kept if the budget holds those of all experts; otherwise only the caller holds them.
+        Those used longest ago are forgotten first to make room. Where the budget does not hold what is asked for,
+        only the caller holds what was computed.
 
         Parameters
         ----------
         kinds : frozenset of Experts
-        experts : range
-            From ``groups``.
+        experts : sequence of int
         engine : Engine
 
         Returns
@@ -95,15 +98,17 @@ class FactorStore:
         NotPositiveDefiniteError
             If an expert's covariance cannot be factored.
         """
-        keep = self._make_room(kinds)
         communication = self.communication(engine)
         keys = [(kind, e) for kind in kinds - {Experts.NONE} for e in experts if (kind, e) != (Experts.AUGMENTED, 0)]
+        keep = self._make_room(keys)
         loaded = {key: self._kept[key] for key in keys if key in self._kept}
         missing = [key for key in keys if key not in loaded]
         loaded.update(zip(missing, engine.map(partial(_factor, self.committee, communication), missing), strict=True))
         self.largest_jitter = max([self.largest_jitter, *(factor.jitter for factor in loaded.values())])
         if keep:
-            self._kept.update(loaded)
+            for key in keys:
+                self._kept[key] = loaded[key]
+                self._kept.move_to_end(key)
         return Factors(
             communication,
             {e: f for (_, e), f in loaded.items() if isinstance(f, BaseFactor)},
@@ -114,13 +119,17 @@ class FactorStore:
         """Pickled without the kept factors, which are larger than the data and can be computed again."""
         return FactorStore, (self.committee, self.budget)
 
-    def _make_room(self, kinds: frozenset[Experts]) -> bool:
-        """Whether the factors of these kinds may be kept; forgets the others where they do not fit beside them."""
-        kept_kinds = {kind for kind, expert in self._kept if expert > 0}
-        if self._bytes(kinds | kept_kinds, self._needed(kinds)) <= self.budget:
-            return True
-        self._kept = {key: factor for key, factor in self._kept.items() if key == COMMUNICATION}
-        return self._bytes(kinds, self._needed(kinds)) <= self.budget
+    def _make_room(self, keys: Sequence[Key]) -> bool:
+        """Whether the budget holds these factors; forgets others, those used longest ago first, until it does."""
+        wanted = set(keys)
+        others = [key for key in self._kept if key not in wanted and key != COMMUNICATION]
+        used = sum(map(self._size, [*wanted, *others]))
+        for key in others:
+            if used <= self.budget:
+                break
+            del self._kept[key]
+            used -= self._size(key)
+        return used <= self.budget
 
     def _needed(self, kinds: frozenset[Experts]) -> range:
         return range(1 if kinds == {Experts.NONE} else self.committee.n_experts)
@@ -149,11 +158,16 @@ class FactorStore:
         return factor
 
     def _bytes(self, kinds: Set[Experts], experts: range) -> float:
-        """Bytes of the factors of a range of experts; the communication expert's are always kept and not counted."""
-        sizes = np.diff(self.committee.offsets)
-        own = sizes[max(experts.start, 1) : experts.stop].astype(float)
-        values = {Experts.NONE: 0.0, Experts.BASE: own @ own, Experts.AUGMENTED: own @ (own + sizes[0])}
-        return float(sum(values[kind] for kind in kinds)) * self.committee.X.element_size()
+        """Bytes of the factors of a range of experts."""
+        return sum(self._size((kind, expert)) for kind in kinds for expert in experts)
+
+    def _size(self, key: Key) -> float:
+        """Bytes of one factor; the communication expert's is always kept and not counted."""
+        kind, expert = key
+        if expert == 0 or kind is Experts.NONE:
+            return 0.0
+        own = self._rows[expert]
+        return self._itemsize * own * (own + self._rows[0] if kind is Experts.AUGMENTED else own)
 
 
 def expert_blocks(experts: range) -> list[range]:
