@@ -2,13 +2,15 @@
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
 STUDY_ARGS ?=
+SPEED_ARGS ?=
+PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-slow lint docs bench-kin40k bench-memory clean \
+.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-memory bench-speed bench-peers clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -16,6 +18,9 @@ help: ## List the targets
 
 demo: $(VENV)/.installed-plots ## Fit real geoid heights, draw the prediction and its uncertainty
 	$(BIN)/gpcommittee demo
+
+demo-million: $(VENV)/.installed-plots ## The same with all 1,038,240 heights, 100,000 of them held out
+	$(BIN)/gpcommittee demo --rows 938240 --test-rows 100000 --out-dir gpcommittee-demo/million
 
 test: lint docs ## Pass everything that CI asks for
 	$(BIN)/pytest $(PYTEST_ARGS)
@@ -39,6 +44,14 @@ bench-kin40k: $(VENV)/.installed-bench ## Every rule on kin40k, the paper's spli
 
 bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6
 	$(BIN)/python benchmarks/peak_memory.py
+
+# SPEED_ARGS names benchmarks (likelihood moments latency scaling plan; all by default), "--smoke", sizes; see --help.
+bench-speed: $(VENV)/.installed-bench ## Likelihood, moments, latency, scaling and plan against matrix products
+	$(BIN)/python -m benchmarks.speed $(SPEED_ARGS)
+
+# PEERS_ARGS names data sets (kin40k by default; sarcos geoid electric), "--list", "--only '*ours*'", "--rows 20000".
+bench-peers: $(VENV)/.installed-bench ## Other large-scale GPs on the same rows and thread (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.peers $(PEERS_ARGS)
 
 # Each study runs what is not stored yet; STUDY_ARGS="--list", "--only '*fitc*'", "--repeats 2" and others cut it.
 study-toy: $(VENV)/.installed-bench ## The paper's toy example (Figs. 2, 3 and 7)

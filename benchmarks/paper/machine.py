@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -14,9 +13,6 @@ from benchmarks._machine import blas, cores, memory_gib, processor, version_of
 from gpcommittee.engines import one_blas_thread
 
 PACKAGES = ("gpcommittee", "torch", "gpytorch", "numpy", "scipy", "scikit-learn", "GPy")
-PEAK_MEMORY = Path("/proc/self/status")
-FORGET_PEAK = Path("/proc/self/clear_refs")
-GIBIBYTE = 2**30
 
 
 def machine() -> dict[str, object]:
@@ -41,21 +37,6 @@ def dgemm_rate(n: int = 1024, tries: int = 5) -> float:
         a = torch.rand(n, n, dtype=torch.float64)
         best = min(_seconds_of_product(a) for _ in range(tries))
     return 2 * n**3 / best / 1e9
-
-
-def forget_peak_memory() -> None:
-    """Start measuring peak memory afresh, where the system lets a process do so."""
-    with suppress(OSError):
-        FORGET_PEAK.write_text("5", encoding="ascii")
-
-
-def peak_memory_gib() -> float | None:
-    """Most memory resident since ``forget_peak_memory``; None where the system does not tell."""
-    try:
-        lines = PEAK_MEMORY.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 / GIBIBYTE for line in lines if line.startswith("VmHWM")), None)
 
 
 def _seconds_of_product(a: torch.Tensor) -> float:

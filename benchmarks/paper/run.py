@@ -13,9 +13,10 @@ from pathlib import Path
 import torch
 from threadpoolctl import threadpool_limits
 
+from benchmarks._memory import forget_peak_memory, peak_memory_gib
 from benchmarks.paper.clock import Elapsed, timed
 from benchmarks.paper.data import StudyData, grid, load
-from benchmarks.paper.machine import dgemm_rate, forget_peak_memory, machine, peak_memory_gib, versions
+from benchmarks.paper.machine import dgemm_rate, machine, versions
 from benchmarks.paper.measure import MEASURES, Row
 from benchmarks.paper.spec import RunSpec
 from benchmarks.paper.store import curves_file, result_file, write_rows

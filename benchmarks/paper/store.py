@@ -5,31 +5,45 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.paper.measure import Row
-from benchmarks.paper.spec import RunSpec
 
 CURVES = "curves"
+
+
+class Storable(Protocol):
+    """A run's definition, as far as its file is concerned."""
+
+    @property
+    def study(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def settings(self) -> str:
+        """All that decides the run's numbers."""
+        ...
 
 
 class StaleResultError(Exception):
     """A stored result was made by another definition than the present one."""
 
 
-def result_file(results: Path, spec: RunSpec) -> Path:
+def result_file(results: Path, spec: Storable) -> Path:
     """Where a run's scores are."""
     return results / spec.study / f"{spec.name}.parquet"
 
 
-def curves_file(results: Path, spec: RunSpec) -> Path:
+def curves_file(results: Path, spec: Storable) -> Path:
     """Where a run's curves are."""
     return results / spec.study / CURVES / f"{spec.name}.parquet"
 
 
-def is_done(results: Path, spec: RunSpec) -> bool:
+def is_done(results: Path, spec: Storable) -> bool:
     """Whether a run's result is there.
 
     Raises

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 from command_line import run
 from gpcommittee import CommitteeRegressor
-from gpcommittee.cli.work.demo import trained_on
+from gpcommittee.cli.work.demo import score_points, trained_on
+from gpcommittee.cli.work.evaluate import scores_as_table
 from gpcommittee.datasets import Geoid, load_geoid, load_geoid_grid
+from gpcommittee.datasets.geoid import load_geoid_split
 
 QUICK = ("--rows", "600", "--step", "10", "--jobs", "1")
 
@@ -29,6 +32,27 @@ def test_quiet_says_the_scores_only(tmp_path: Path) -> None:
     lines = run("demo", *QUICK, "--out-dir", tmp_path / "demo", "--quiet").output.splitlines()
     assert lines[0].startswith("Scores at ")
     assert lines[-1].startswith("mean squared z")
+
+
+def test_points_held_out_at_random_are_scored_and_the_cost_told(tmp_path: Path) -> None:
+    text = run("demo", *QUICK, "--test-rows", "300", "--expert-size", "100", "--out-dir", tmp_path / "demo").output
+    assert "Scores at 300 points held out at random:" in text
+    cost = dict(re.findall(r"^  (fit|map|points held out|peak memory)  +(.*)$", text, flags=re.MULTILINE))
+    assert len(cost) == 4
+    assert all(" s, processor " in cost.pop(stage) for stage in ("fit", "map", "points held out"))
+    assert 0.1 < float(cost["peak memory"].removesuffix(" GB")) < 100
+    model = CommitteeRegressor.load(tmp_path / "demo" / "geoid.gpc")
+    assert model.partition_.n_experts == 6
+    train, test = load_geoid_split(600, 300, seed=0)
+    assert model.scaling_.y_mean == pytest.approx(train.height.mean(), rel=1e-12)
+    report = score_points(model, test)
+    assert scores_as_table({"grbcm": report}, report.level, unit="m") in text
+
+
+def test_more_points_than_there_are_cannot_be_held_out(tmp_path: Path) -> None:
+    text = run("demo", *QUICK, "--test-rows", "1038000", "--out-dir", tmp_path / "demo", code=1).output
+    assert text.startswith("error: n_train and n_test must be at least 1, n_test at most 1035360")
+    assert not (tmp_path / "demo").exists()
 
 
 def test_trained_points_are_not_held_out() -> None:

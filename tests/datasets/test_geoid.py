@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpcommittee.datasets import Geoid, load_geoid, load_geoid_grid, unit_sphere
+from gpcommittee.datasets.geoid import load_geoid_split
 from gpcommittee.errors import InvalidParameterError
+from gpcommittee.records import IntArray
+
+
+def cell_of(geoid: Geoid) -> IntArray:
+    return ((90.0 - geoid.latitude) * 4 * 1440 + geoid.longitude * 4).astype(np.int64)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +65,7 @@ def test_draws_are_distinct_cells_and_repeatable(everything: Geoid) -> None:
     first, again, other = load_geoid(5000, seed=1), load_geoid(5000, seed=1), load_geoid(5000, seed=2)
     np.testing.assert_array_equal(first.X, again.X)
     assert not np.array_equal(first.X, other.X)
-    cells = ((90.0 - first.latitude) * 4 * 1440 + first.longitude * 4).astype(int)
+    cells = cell_of(first)
     assert len(set(cells)) == 5000
     np.testing.assert_array_equal(first.height, everything.height[cells])
     np.testing.assert_array_equal(first.X, everything.X[cells])
@@ -68,6 +74,18 @@ def test_draws_are_distinct_cells_and_repeatable(everything: Geoid) -> None:
 
 def test_every_row_can_be_drawn(everything: Geoid) -> None:
     assert load_geoid(len(everything.height)).height.sum() == pytest.approx(everything.height.sum())
+
+
+@pytest.mark.parametrize(("n_train", "n_test"), [(938_240, 100_000), (5000, 1000)])
+def test_split_is_of_distinct_cells_and_tests_no_pole(n_train: int, n_test: int, everything: Geoid) -> None:
+    train, test = load_geoid_split(n_train, n_test, seed=3)
+    cells = np.concatenate([cell_of(train), cell_of(test)])
+    assert len(np.unique(cells)) == n_train + n_test
+    assert np.abs(test.latitude).max() < 90.0
+    assert (len(train.X), len(test.X)) == (n_train, n_test)
+    np.testing.assert_array_equal(test.height, everything.height[cell_of(test)])
+    np.testing.assert_array_equal(train.X, everything.X[cell_of(train)])
+    np.testing.assert_array_equal(test.X, load_geoid_split(1, n_test, seed=3)[1].X)
 
 
 @pytest.mark.parametrize("step", [1, 7, 40, 720])
@@ -81,6 +99,9 @@ def test_grid(everything: Geoid, step: int) -> None:
 
 
 def test_refusals() -> None:
+    for sizes in ((0, 1), (1, 0), (1, 1_035_361), (938_241, 100_000)):
+        with pytest.raises(InvalidParameterError, match=f"got {sizes[0]} and {sizes[1]}"):
+            load_geoid_split(*sizes)
     for n in (0, -1, 1_038_241):
         with pytest.raises(InvalidParameterError, match=f"n must lie between 1 and 1038240, got {n}"):
             load_geoid(n)

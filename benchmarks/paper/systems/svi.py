@@ -46,6 +46,7 @@ class SVI:
     iterations: int
     learning_rate: float = LEARNING_RATE
     seed: int = 0
+    kernel: str = "squared_exponential"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> FittedSVI:
         inputs, target = np.asarray(X), np.asarray(y)
@@ -53,7 +54,7 @@ class SVI:
         x = torch.from_numpy(standardise_inputs(inputs, scaling))
         generator = torch.Generator().manual_seed(self.seed)
         start = x[torch.randperm(len(x), generator=generator)[: self.n_inducing]].clone()
-        model = SVGP(start, make_kernel("squared_exponential", x.shape[1])).double()
+        model = SVGP(start, make_kernel(self.kernel, x.shape[1])).double()
         likelihood = GaussianLikelihood().double().initialize(noise=0.1)
         path = self._optimise(model, likelihood, x, torch.from_numpy(standardise_target(target, scaling)), generator)
         return FittedSVI(model, likelihood, scaling, path)

@@ -102,6 +102,43 @@ def load_geoid(n: int | None = None, seed: int = 0) -> Geoid:
     return _points(np.random.default_rng(seed).choice(N_CELLS, size=n, replace=False))
 
 
+def load_geoid_split(n_train: int = 938_240, n_test: int = 100_000, seed: int = 0) -> tuple[Geoid, Geoid]:
+    """Draw points for training and others for testing, by default all 1,038,240.
+
+    The 2,880 grid points that are a pole are never for testing, for the same point would be in the training data.
+
+    Parameters
+    ----------
+    n_train, n_test : int, default=938_240 and 100_000
+    seed : int, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    train, test : Geoid
+
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 1 point for either, or more than there are.
+
+    Examples
+    --------
+    >>> train, test = load_geoid_split(1000, 200, seed=0)
+    >>> train.X.shape, test.X.shape
+    ((1000, 3), (200, 3))
+    """
+    if min(n_train, n_test) < 1 or n_test > N_CELLS - 2 * N_LONGITUDES or n_train + n_test > N_CELLS:
+        raise InvalidParameterError(
+            f"n_train and n_test must be at least 1, n_test at most {N_CELLS - 2 * N_LONGITUDES} (the poles are not "
+            f"for testing) and their sum at most {N_CELLS}, got {n_train} and {n_test}."
+        )
+    order = np.random.default_rng(seed).permutation(N_CELLS)
+    off_the_poles = np.flatnonzero((order >= N_LONGITUDES) & (order < N_CELLS - N_LONGITUDES))
+    test = off_the_poles[:n_test]
+    return _points(np.delete(order, test)[:n_train]), _points(order[test])
+
+
 def load_geoid_grid(step: int = 4) -> GeoidGrid:
     """Load every `step`-th latitude and longitude of the EGM96 geoid, for maps.
 

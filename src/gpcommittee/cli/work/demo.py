@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from gpcommittee.cli.work.cost import Cost
 from gpcommittee.cli.work.evaluate import scores_as_table
-from gpcommittee.cli.work.talk import counted, duration, say
+from gpcommittee.cli.work.talk import aligned, counted, duration, say
 from gpcommittee.datasets import Geoid, GeoidGrid, load_geoid, load_geoid_grid
+from gpcommittee.datasets.geoid import N_CELLS, N_LONGITUDES, load_geoid_split
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
 from gpcommittee.files import replacing
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.persistence import check_writable
 from gpcommittee.plots import WorldMaps, draw_world, require_matplotlib
+from gpcommittee.records import FloatArray, IntArray
 
-EXPERT_SIZE = 250
-"""Half the usual size: the demo takes half the time, and the scores hardly change."""
+SETTINGS: Mapping[str, Any] = MappingProxyType({"kernel": "matern32"})
 
 PICTURE, MODEL = "geoid.png", "geoid.gpc"
 QUARTER_DEGREES_TO_THE_POLES = 720
 
 
-def run_demo(rows: int, step: float, folder: Path, *, seed: int, n_jobs: int | None, quiet: bool) -> None:
-    """Learn the geoid from random points, map it, score the map where it saw no data, and save picture and model.
+@dataclass(frozen=True)
+class DemoSize:
+    """How much is learned and predicted.
 
-    Parameters
+    Attributes
     ----------
     rows : int
         Training points.
+    test_rows : int or None
+        Points held out at random to be scored. None: the map is scored where it saw no data.
     step : float
         Degrees between the points of the map.
+    expert_size : int
+    """
+
+    rows: int
+    test_rows: int | None
+    step: float
+    expert_size: int
+
+
+def run_demo(size: DemoSize, folder: Path, *, seed: int, n_jobs: int | None, quiet: bool) -> None:
+    """Learn the geoid from random points, map it, score what was held out, and save picture and model.
+
+    Parameters
+    ----------
+    size : DemoSize
     folder : pathlib.Path
         Created if it does not exist.
     seed : int
@@ -44,24 +68,32 @@ def run_demo(rows: int, step: float, folder: Path, *, seed: int, n_jobs: int | N
     Raises
     ------
     GPCommitteeError
-        If matplotlib is missing, or the number of rows, the step or the folder cannot be used.
+        If matplotlib is missing, or the sizes or the folder cannot be used.
     """
     started = monotonic()
     require_matplotlib()
-    training, grid = load_geoid(rows, seed), load_geoid_grid(_quarter_degrees(step))
+    training, test = _drawn(size, seed)
+    grid = load_geoid_grid(_quarter_degrees(size.step))
     held_out = _held_out(training, grid)
     folder.mkdir(parents=True, exist_ok=True)
     check_writable(folder / MODEL)
-    say(f"Learning the geoid from {rows:,} of its 1,038,240 points, then mapping {len(grid.X):,}.", quiet=quiet)
-    model = _fitted(training, seed, n_jobs, verbose=0 if quiet else 1)
+    say(f"Learning the geoid from {size.rows:,} of its 1,038,240 points, then mapping {len(grid.X):,}.", quiet=quiet)
+    cost = Cost()
+    with cost.of("fit"):
+        model = _fitted(training, size.expert_size, seed, n_jobs, verbose=0 if quiet else 1)
     if "noise_variance" in getattr(model.training_, "at_bounds", ()):
         say("A noise variance on its lower bound is right here: the heights are computed, not measured.", quiet=quiet)
-    maps = predicted_maps(model, grid, held_out)
-    report = score_held_out(model, maps)
+    with cost.of("map"):
+        maps = predicted_maps(model, grid, held_out)
+    report, where = score_held_out(model, maps), "of the map not among the training data"
+    if test is not None:
+        with cost.of("points held out"):
+            report, where = score_points(model, test), "held out at random"
     _save(model, maps, report, folder)
     say("", quiet=quiet)
-    typer.echo(f"Scores at {counted(report.n_points, 'point')} of the map not among the training data:")
+    typer.echo(f"Scores at {counted(report.n_points, 'point')} {where}:")
     typer.echo(scores_as_table({"grbcm": report}, report.level, unit="m"))
+    say(f"\nCost:\n{aligned(cost.lines)}", quiet=quiet)
     say(f"\nPicture {folder / PICTURE}, model {folder / MODEL}; {duration(monotonic() - started)} in all.", quiet=quiet)
 
 
@@ -81,20 +113,40 @@ def predicted_maps(model: CommitteeRegressor, grid: GeoidGrid, held_out: NDArray
 
 def trained_on(training: Geoid, grid: GeoidGrid) -> NDArray[np.bool_]:
     """Which grid points are among the training points, shape (n_grid_points,)."""
-    # Adding 0 makes -0 equal to 0: at a pole all longitudes are one point.
-    seen = {point.tobytes() for point in training.X + 0.0}
-    return np.array([point.tobytes() in seen for point in grid.X + 0.0])
+    n_latitudes, n_longitudes = grid.height.shape
+    latitude, longitude = np.repeat(grid.latitude, n_longitudes), np.tile(grid.longitude, n_latitudes)
+    seen = np.zeros(N_CELLS, dtype=bool)
+    seen[_cells(training.latitude, training.longitude)] = True
+    return seen[_cells(latitude, longitude)]
 
 
 def score_held_out(model: CommitteeRegressor, maps: WorldMaps) -> ScoreReport:
     """All metrics at the points of the map that were not in the training data."""
-    return score_report(
-        maps.truth[maps.held_out],
-        maps.mean[maps.held_out],
-        maps.std[maps.held_out],
-        y_train_mean=model.scaling_.y_mean,
-        y_train_var=model.scaling_.y_scale**2,
-    )
+    return _scores(model, maps.truth[maps.held_out], maps.mean[maps.held_out], maps.std[maps.held_out])
+
+
+def score_points(model: CommitteeRegressor, test: Geoid) -> ScoreReport:
+    """All metrics at points that were not in the training data."""
+    mean, std = model.predict(test.X, return_std=True)
+    return _scores(model, test.height, mean, std)
+
+
+def _scores(model: CommitteeRegressor, truth: FloatArray, mean: FloatArray, std: FloatArray) -> ScoreReport:
+    scaling = model.scaling_
+    return score_report(truth, mean, std, y_train_mean=scaling.y_mean, y_train_var=scaling.y_scale**2)
+
+
+def _drawn(size: DemoSize, seed: int) -> tuple[Geoid, Geoid | None]:
+    if size.test_rows is None:
+        return load_geoid(size.rows, seed), None
+    return load_geoid_split(size.rows, size.test_rows, seed)
+
+
+def _cells(latitude: FloatArray, longitude: FloatArray) -> IntArray:
+    """Number of each point's cell in the 15-minute grid; at a pole all longitudes are one point."""
+    row = np.rint(4.0 * (90.0 - latitude)).astype(np.int64)
+    column = np.where(np.abs(latitude) == 90.0, 0.0, np.rint(4.0 * longitude)).astype(np.int64)
+    return row * N_LONGITUDES + column
 
 
 def _held_out(training: Geoid, grid: GeoidGrid) -> NDArray[np.bool_]:
@@ -106,10 +158,8 @@ def _held_out(training: Geoid, grid: GeoidGrid) -> NDArray[np.bool_]:
     return held_out
 
 
-def _fitted(training: Geoid, seed: int, n_jobs: int | None, verbose: int) -> CommitteeRegressor:
-    model = CommitteeRegressor(
-        kernel="matern32", expert_size=EXPERT_SIZE, random_state=seed, n_jobs=n_jobs, verbose=verbose
-    )
+def _fitted(training: Geoid, expert_size: int, seed: int, n_jobs: int | None, verbose: int) -> CommitteeRegressor:
+    model = CommitteeRegressor(**SETTINGS, expert_size=expert_size, random_state=seed, n_jobs=n_jobs, verbose=verbose)
     return model.fit(training.X, training.height)
 
 
@@ -117,8 +167,8 @@ def _save(model: CommitteeRegressor, maps: WorldMaps, report: ScoreReport, folde
     model.set_params(verbose=0, n_jobs=None).save(folder / MODEL)
     n_rows, n_experts = len(model.partition_.order), model.partition_.n_experts
     subtitle = (
-        f"A committee of {n_experts} Gaussian-process experts (Matérn-3/2 kernel, GRBCM). At points held out: RMSE "
-        f"{report.rmse:.2f} m, SMSE {report.smse:.2g}."
+        f"A committee of {n_experts:,} Gaussian-process experts (Matérn-3/2 kernel, GRBCM). At {report.n_points:,} "
+        f"points held out: RMSE {report.rmse:.2f} m, SMSE {report.smse:.2g}."
     )
     with replacing(folder / PICTURE) as temporary:
         draw_world(temporary, maps, f"The Earth's geoid, learned from {n_rows:,} scattered heights", subtitle)

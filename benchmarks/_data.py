@@ -1,0 +1,44 @@
+"""Rows of a data set by name and size, for the benchmarks of speed and of peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.paper.data import cut
+from gpcommittee.datasets import RegressionData, load_electric, load_kin40k, load_sarcos
+from gpcommittee.datasets.geoid import load_geoid_split
+
+Loader = Callable[[int | None, int | None, int, Path | None], RegressionData]
+
+
+def load_rows(name: str, rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
+    """The first rows of a data set whose order is random already; None for all of them.
+
+    Raises
+    ------
+    DatasetNotFoundError
+        If its files are not in ``path``, by default the folder in GPCOMMITTEE_DATA.
+    """
+    return LOADERS[name](rows, test_rows, seed, path)
+
+
+def _kin40k(rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
+    return cut(load_kin40k(path), rows, test_rows)
+
+
+def _sarcos(rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
+    return cut(load_sarcos(path, seed=seed), rows, test_rows)
+
+
+def _electric(rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
+    return cut(load_electric(path, seed=seed), rows, test_rows)
+
+
+def _geoid(rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
+    train, test = load_geoid_split(rows or 938_240, test_rows or 100_000, seed)
+    note = f"{len(train.X):,} and {len(test.X):,} of the 1,038,240 grid points, drawn with seed {seed}."
+    return RegressionData("geoid", train.X, train.height, test.X, test.height, ("x", "y", "z"), note)
+
+
+LOADERS: dict[str, Loader] = {"kin40k": _kin40k, "geoid": _geoid, "sarcos": _sarcos, "electric": _electric}
