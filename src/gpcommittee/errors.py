@@ -55,3 +55,7 @@ class ConvergenceWarning(GPCommitteeWarning):
 
 class JitterWarning(GPCommitteeWarning):
     """A covariance matrix needed jitter on its diagonal to be factored."""
+
+
+class PrecisionWarning(GPCommitteeWarning):
+    """Experts that float32 cannot factor were computed in float64."""

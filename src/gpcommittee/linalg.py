@@ -14,8 +14,8 @@ LADDER = (1e1, 1e3, 1e5, 1e7, 1e9)
 GRAM_PANELS = 4
 """Panels of a product with its own transpose, of which those above the diagonal are left out."""
 
-LARGEST_JITTER = 1e-2
-"""No step may add more than this share of the scale (it ends the ladder early in float32)."""
+SMALLEST_PIVOT = 1e3
+"""In float32, pivots below this many roundings of the scale are not trusted, nor is jitter: float64 is the remedy."""
 
 
 def cholesky(
@@ -42,23 +42,28 @@ def cholesky(
     Raises
     ------
     NotPositiveDefiniteError
-        If the matrix holds NaN or infinity, or no allowed jitter makes it positive definite.
+        If the matrix holds NaN or infinity, or no allowed jitter makes it positive definite; in float32, which gets no
+        jitter, also if its smallest pivot may be a rounding error.
     """
     factor, info = _factorise(matrix, scratch)
-    if info == 0 and bool(torch.isfinite(factor.diagonal()).all()):
+    unit = matrix.diagonal().mean().item() if scale is None else scale
+    if info == 0 and bool(torch.isfinite(factor.diagonal()).all()) and _trusted(factor, unit):
         return factor, 0.0
     if not bool(torch.isfinite(matrix).all()):
         raise NotPositiveDefiniteError(
             f"The {what} of {len(matrix)} rows holds NaN or infinity; look for extreme hyperparameters or inputs."
         )
-    unit = matrix.diagonal().mean().item() if scale is None else scale
-    for jitter in _ladder(matrix.dtype):
+    if matrix.dtype == torch.float32:
+        raise NotPositiveDefiniteError(
+            f"The {what} of {len(matrix)} rows is too close to singular for float32; use dtype='float64'."
+        )
+    for jitter in (step * torch.finfo(matrix.dtype).eps for step in LADDER):
         factor, info = torch.linalg.cholesky_ex(_add_to_diagonal(matrix, jitter * unit))
         if info == 0:
             return factor, jitter
     raise NotPositiveDefiniteError(
         f"The {what} of {len(matrix)} rows is not positive definite, even with jitter of {jitter * unit:.1e} on its "
-        "diagonal; raise the noise variance, use dtype='float64', or check that the kernel is valid."
+        "diagonal; raise the noise variance, or check that the kernel is valid."
     )
 
 
@@ -130,9 +135,10 @@ def _factorise(matrix: Tensor, scratch: Scratch | None) -> tuple[Tensor, Tensor]
     return torch.linalg.cholesky_ex(matrix, out=(factor, info))  # type: ignore[no-any-return]
 
 
-def _ladder(dtype: torch.dtype) -> list[float]:
-    steps = [step * torch.finfo(dtype).eps for step in LADDER]
-    return [step for step in steps if step <= LARGEST_JITTER]
+def _trusted(factor: Tensor, scale: float) -> bool:
+    if factor.dtype == torch.float64:
+        return True
+    return factor.diagonal().min().item() ** 2 >= SMALLEST_PIVOT * torch.finfo(factor.dtype).eps * scale
 
 
 def _add_to_diagonal(matrix: Tensor, amount: float) -> Tensor:

@@ -55,15 +55,35 @@ def test_augmented_moments_are_the_exact_posterior_on_the_union(
         assert (moments.var_latent <= projection.moments.var_latent).all()
 
 
-@pytest.mark.parametrize(("dtype", "noise"), [(torch.float64, 1e-20), (torch.float32, 1e-8), (torch.float32, 1e-6)])
-def test_rows_that_the_communication_set_determines_are_factored(dtype: torch.dtype, noise: float) -> None:
-    gp = NaiveGP(np.array([3.0]), 1.0, noise)
-    committee = committee_of(gp, random_blocks([60, 60], 1, seed=3))
-    kernel = KernelFunction(make_kernel("squared_exponential", 1), dtype)
-    committee = replace(committee, kernel=kernel, X=committee.X.to(dtype), y=committee.y.to(dtype))
+def test_rows_that_the_communication_set_determines_are_factored() -> None:
+    committee = committee_of(NaiveGP(np.array([3.0]), 1.0, 1e-20), random_blocks([60, 60], 1, seed=3))
     factor = factor_augmented(committee, factor_base(committee, 0), 1)
     assert 0 < factor.jitter < 1e-2
     assert torch.isfinite(factor.lower).all()
+
+
+def test_a_committee_in_float32_works_with_factors_in_float64() -> None:
+    double = committee_of(NaiveGP(np.array([1.0, 2.0]), 1.0, 1e-6), random_blocks([30, 40], 2, seed=3))
+    kernel = KernelFunction(make_kernel("squared_exponential", 2), torch.float32)
+    single = replace(double, kernel=kernel, X=double.X.float(), y=double.y.float())
+    x = torch.from_numpy(points(2)).float()
+    prior = single.prior_variance(x)
+    communication = factor_base(single.as_type(torch.float64), 0)
+    projection = project(single, communication, x, prior)
+    moments = augmented_moments(single, factor_augmented(single, communication, 1), projection, x, prior)
+    x_, prior_, communication_ = x.double(), double.prior_variance(x.double()), factor_base(double, 0)
+    expected = augmented_moments(
+        double,
+        factor_augmented(double, communication_, 1),
+        project(double, communication_, x_, prior_),
+        x_,
+        prior_,
+    )
+    assert moments.mean.dtype == torch.float32
+    torch.testing.assert_close(moments.mean.double(), expected.mean, rtol=0, atol=1e-3)
+    torch.testing.assert_close(moments.var_latent.double(), expected.var_latent, rtol=1e-3, atol=1e-7)
+    base = base_moments(single, communication, x, prior).mean
+    torch.testing.assert_close(base_mean(single, communication, x), base, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("noise", [1e-8, 1e-14])

@@ -11,7 +11,7 @@ from committees import committee_of, identity_scaling, predict, random_blocks, v
 from gpcommittee.aggregation import BCM, GRBCM, RBCM, Communication, Experts, GPoE, PoE, Rule
 from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
 from gpcommittee.experts import AugmentedFactor, Committee, factor_augmented
-from gpcommittee.prediction import FactorStore, factor_budget, factors, predict_rules, stream, usable_memory
+from gpcommittee.prediction import FactorStore, factor_budget, factoring, predict_rules, stream, usable_memory, view
 from gpcommittee.prediction.factors import EXPERT_BLOCK, expert_blocks
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import Prediction
@@ -87,7 +87,7 @@ def test_mean_of_one_expert_takes_no_triangular_solve_per_point(monkeypatch: pyt
     def forbidden(*_: object) -> None:
         raise AssertionError("projected test points")
 
-    monkeypatch.setattr(stream, "project", forbidden)
+    monkeypatch.setattr(view, "project", forbidden)
     run(committee, [GRBCM()], FactorStore(committee, 1e9), mean_only=True)
     with pytest.raises(AssertionError, match="projected"):
         run(committee, [GRBCM()], FactorStore(committee, 1e9), mean_only=False)
@@ -131,7 +131,7 @@ def test_factors_alive_at_once_stay_within_the_budget(share: float, monkeypatch:
         alive.append(sum(float(f.lower.numel() + f.coupling.numel()) * 8 for f in list(factored)))
         return factor
 
-    monkeypatch.setattr(factors, "factor_augmented", counted)
+    monkeypatch.setattr(factoring, "factor_augmented", counted)
     store = FactorStore(committee, share * total)
     for _ in range(2):
         run(committee, [GRBCM()], store, mean_only=False)

@@ -64,7 +64,7 @@ def combine(rule: NPAE, means: Tensor, covariance: Tensor, prior_variance: Tenso
     Returns
     -------
     moments : Moments
-        Mean and latent variance.
+        Mean and latent variance, in float64: K_A is close to singular where experts agree.
     weights : Tensor, shape (n_points, n_experts)
         K_A^-1 k_A: the weight of each expert's mean.
 
@@ -73,11 +73,13 @@ def combine(rule: NPAE, means: Tensor, covariance: Tensor, prior_variance: Tenso
     NotPositiveDefiniteError
         If K_A holds NaN or infinity at some point.
     """
+    rounding = torch.finfo(covariance.dtype).eps
+    means, covariance, prior_variance = means.double(), covariance.double(), prior_variance.double()
     with_target = covariance.diagonal(dim1=1, dim2=2)
     scale = (with_target + rule.jitter).clamp_min(torch.finfo(means.dtype).tiny).sqrt()
     correlation = covariance / scale[:, :, None] / scale[:, None, :]
     correlation.diagonal(dim1=1, dim2=2).fill_(1.0)
-    factor = _batched_cholesky(correlation)
+    factor = _batched_cholesky(correlation, rounding)
     scaled = (with_target / scale)[:, :, None]
     whitened = torch.linalg.solve_triangular(factor, scaled, upper=False)
     weights = torch.linalg.solve_triangular(factor.mT, whitened, upper=True)[:, :, 0] / scale
@@ -86,8 +88,11 @@ def combine(rule: NPAE, means: Tensor, covariance: Tensor, prior_variance: Tenso
     return Moments((weights * means).sum(dim=1), torch.maximum(variance, floor)), weights
 
 
-def _batched_cholesky(correlation: Tensor) -> Tensor:
-    """Cholesky factors of matrices with unit diagonal, each with the least jitter of the ladder that works."""
+def _batched_cholesky(correlation: Tensor, rounding: float) -> Tensor:
+    """Cholesky factors of matrices with unit diagonal, each with the least jitter of the ladder that works.
+
+    Entries are good to ``rounding``, of which the ladder counts multiples.
+    """
     factor: Tensor
     factor, info = torch.linalg.cholesky_ex(correlation)
     for step in LADDER:
@@ -95,7 +100,7 @@ def _batched_cholesky(correlation: Tensor) -> Tensor:
         if not bool(failed.any()):
             return factor
         shifted = correlation[failed]
-        shifted.diagonal(dim1=1, dim2=2).add_(step * torch.finfo(correlation.dtype).eps)
+        shifted.diagonal(dim1=1, dim2=2).add_(step * rounding)
         factor[failed], info[failed] = torch.linalg.cholesky_ex(shifted)
     if bool((info > 0).any()):
         raise NotPositiveDefiniteError(

@@ -1,7 +1,7 @@
 """Factors and posterior moments of single experts, and the committee that holds them."""
 
 from gpcommittee.experts.augmented import AugmentedFactor, augmented_moments, factor_augmented
-from gpcommittee.experts.base import BaseFactor, Projection, base_mean, base_moments, factor_base, project
+from gpcommittee.experts.base import BaseFactor, Projection, base_mean, base_moments, factor_base, moments_as, project
 from gpcommittee.experts.committee import Committee
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "base_moments",
     "factor_augmented",
     "factor_base",
+    "moments_as",
     "project",
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from gpcommittee.experts.base import BaseFactor, Projection, floor_variance
+from gpcommittee.experts.base import BaseFactor, Projection, floor_variance, moments_as
 from gpcommittee.experts.committee import Committee
 from gpcommittee.linalg import cholesky, row_sums_of_squares, solve_lower, subtract_gram, whiten_rows
 from gpcommittee.records import Moments
@@ -51,7 +51,7 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
     ----------
     committee : Committee
     communication : BaseFactor
-        Factor of the communication expert.
+        Factor of the communication expert, whose precision the result takes.
     expert : int
         At least 1.
 
@@ -64,6 +64,7 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
     NotPositiveDefiniteError
         If its residual covariance cannot be factored.
     """
+    committee = committee.as_type(communication.lower.dtype)
     X, y = committee.block(expert)
     coupling = whiten_rows(communication.lower, committee.covariance(X, communication.X))
     noisy = committee.noisy_covariance(X)
@@ -87,7 +88,7 @@ def augmented_moments(
     committee : Committee
     factor : AugmentedFactor
     communication : Projection
-        The communication expert's view of the same test points.
+        The communication expert's view of the same test points, in the factor's precision.
     x : Tensor, shape (n_points, n_features)
         Standardised test inputs.
     prior_variance : Tensor, shape (n_points,)
@@ -99,8 +100,9 @@ def augmented_moments(
     -------
     Moments
     """
-    residual = committee.covariance(x, factor.X, scratch)
+    dtype = factor.lower.dtype
+    residual = committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch)
     whitened = whiten_rows(factor.lower, residual.addmm_(communication.whitened, factor.coupling.mT, alpha=-1.0))
     variance = communication.moments.var_latent - row_sums_of_squares(whitened)
     mean = communication.moments.mean + whitened @ factor.weights
-    return Moments(mean, floor_variance(variance, prior_variance))
+    return moments_as(x.dtype, Moments(mean, floor_variance(variance, prior_variance.to(dtype))))

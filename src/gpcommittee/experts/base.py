@@ -96,8 +96,11 @@ def project(
     Returns
     -------
     Projection
+        In the factor's precision, which may be higher than the committee's.
     """
-    whitened = whiten_rows(factor.lower, committee.covariance(x, factor.X, scratch))
+    dtype = factor.lower.dtype
+    prior_variance = prior_variance.to(dtype)
+    whitened = whiten_rows(factor.lower, committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch))
     variance = floor_variance(prior_variance - row_sums_of_squares(whitened), prior_variance)
     return Projection(whitened, Moments(whitened @ factor.weights, variance))
 
@@ -122,7 +125,7 @@ def base_moments(
     -------
     Moments
     """
-    return project(committee, factor, x, prior_variance, scratch).moments
+    return moments_as(x.dtype, project(committee, factor, x, prior_variance, scratch).moments)
 
 
 def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
@@ -140,7 +143,14 @@ def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
     Tensor, shape (n_points,)
         In standardised units.
     """
-    return committee.covariance(x, factor.X) @ solve_lower_transposed(factor.lower, factor.weights)
+    dtype = factor.lower.dtype
+    weights = solve_lower_transposed(factor.lower, factor.weights)
+    return (committee.as_type(dtype).covariance(x.to(dtype), factor.X) @ weights).to(x.dtype)
+
+
+def moments_as(dtype: torch.dtype, moments: Moments) -> Moments:
+    """The same moments in another precision."""
+    return Moments(moments.mean.to(dtype), moments.var_latent.to(dtype))
 
 
 def floor_variance(variance: Tensor, prior_variance: Tensor) -> Tensor:

@@ -39,6 +39,14 @@ class Committee:
         """The same committee on another device."""
         return replace(self, kernel=self.kernel.on(device), X=self.X.to(device), y=self.y.to(device))
 
+    def as_type(self, dtype: torch.dtype) -> Committee:
+        """The same committee in another precision; data are converted block by block, when they are used."""
+        return self if dtype == self.kernel.dtype else self._in_double
+
+    @cached_property
+    def _in_double(self) -> Committee:
+        return replace(self, kernel=self.kernel.as_type(torch.float64))
+
     @property
     def n_experts(self) -> int:
         """Number of experts, the communication expert included."""
@@ -50,7 +58,7 @@ class Committee:
         return self.hyperparameters.noise_variance
 
     def block(self, expert: int) -> tuple[Tensor, Tensor]:
-        """Inputs (m, n_features) and target (m,) of one expert, as views.
+        """Inputs (m, n_features) and target (m,) of one expert in the kernel's precision.
 
         Parameters
         ----------
@@ -61,7 +69,7 @@ class Committee:
         X, y : Tensor
         """
         rows = slice(int(self.offsets[expert]), int(self.offsets[expert + 1]))
-        return self.X[rows], self.y[rows]
+        return self.X[rows].to(self.kernel.dtype), self.y[rows].to(self.kernel.dtype)
 
     def covariance(self, x1: Tensor, x2: Tensor, scratch: Scratch | None = None) -> Tensor:
         """Latent covariance at the shared hyperparameters.

@@ -75,6 +75,10 @@ class KernelFunction:
         """The same function on another device."""
         return KernelFunction(self._module, self.dtype, device)
 
+    def as_type(self, dtype: torch.dtype) -> KernelFunction:
+        """The same function in another precision."""
+        return KernelFunction(self._module, dtype, self.device)
+
     @property
     def identity(self) -> str:
         """All that decides the kernel's values, as text."""

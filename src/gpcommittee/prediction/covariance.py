@@ -56,7 +56,7 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
     with torch.no_grad(), one_blas_thread():
         x = request.points(slice(None))
         weights = _row_weights(rule, committee, factors, x)
-        rows = partial(_shared, committee, factors, weights, x)
+        rows = partial(_shared, committee, weights, x)
         half = sum(engine.map(rows, range(len(factors))), start=0.5 * committee.covariance(x, x))
         covariance = half + half.mT
         mean = sum((w @ committee.block(i)[1] for i, w in enumerate(weights)), start=x.new_zeros(len(x)))
@@ -70,19 +70,18 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
 def _row_weights(rule: NPAE, committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> list[Tensor]:
     """omega', expert by expert, each of shape (n_points, m_i)."""
     view = view_of(committee, factors, x)
-    _, alpha = combine(rule, view.means, covariance_of_means(committee, factors, view), committee.prior_variance(x))
-    return [w * alpha[:, i : i + 1] for i, w in enumerate(view.weights)]
+    _, alpha = combine(rule, view.means, covariance_of_means(committee, view), committee.prior_variance(x))
+    return [w * alpha[:, i : i + 1].to(w.dtype) for i, w in enumerate(view.weights)]
 
 
-def _shared(
-    committee: Committee, factors: Sequence[BaseFactor], weights: Sequence[Tensor], x: Tensor, i: int
-) -> Tensor:
+def _shared(committee: Committee, weights: Sequence[Tensor], x: Tensor, i: int) -> Tensor:
     """One expert's part of half the covariance beside the prior: omega' (K + s2 I) omega / 2 - omega' K_*."""
     with torch.no_grad():
         reached = 0.5 * committee.noise_variance * weights[i]
-        for factor, weight in zip(factors, weights, strict=True):
-            reached.addmm_(weight, committee.covariance(factor.X, factors[i].X), alpha=0.5)
-        return weights[i] @ (reached - committee.covariance(x, factors[i].X)).mT
+        X, _ = committee.block(i)
+        for j, weight in enumerate(weights):
+            reached.addmm_(weight, committee.covariance(committee.block(j)[0], X), alpha=0.5)
+        return weights[i] @ (reached - committee.covariance(x, X)).mT
 
 
 def _check_budget(store: FactorStore, n_points: int) -> None:

@@ -11,21 +11,25 @@ import numpy as np
 
 from gpcommittee.aggregation import Experts
 from gpcommittee.engines import Engine
-from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee, factor_augmented, factor_base
+from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
+from gpcommittee.prediction.factoring import Factor, Factoring, Key
+from gpcommittee.prediction.landmarks import Landmarks
 
 EXPERT_BLOCK = 16
 """Experts whose moments one task sums. Fixed, so that sums are ordered alike on every engine."""
 
-Key = tuple[Experts, int]
-Factor = BaseFactor | AugmentedFactor
 COMMUNICATION: Key = (Experts.BASE, 0)
 
 
 @dataclass(frozen=True)
 class Factors:
-    """Factors of one group of experts, and the communication expert's."""
+    """Factors of one group of experts, and the communication expert's.
+
+    Factors that float32 cannot hold are in float64; where augmented ones are, so is a second communication factor.
+    """
 
     communication: BaseFactor
+    communication_in_double: BaseFactor | None
     base: Mapping[int, BaseFactor]
     augmented: Mapping[int, AugmentedFactor]
 
@@ -45,12 +49,19 @@ class FactorStore:
         May be changed between predictions.
     largest_jitter : float
         Largest jitter that a factor needed so far, as a share of the mean prior variance.
+    landmarks : dict of Experts to dict of int to Landmarks
+        Of experts, by the form in which they are summed; found when a prediction to a tolerance first needs them.
+    in_double : set of int
+        Experts that float32 could not factor so far and float64 did.
     """
 
     def __init__(self, committee: Committee, budget: float) -> None:
         self.committee = committee
         self.budget = budget
         self.largest_jitter = 0.0
+        self.landmarks: dict[Experts, Mapping[int, Landmarks]] = {}
+        self.in_double: set[int] = set()
+        self._factoring = Factoring(committee)
         self._kept: OrderedDict[Key, Factor] = OrderedDict()
         self._rows: list[int] = np.diff(committee.offsets).tolist()
         self._itemsize = float(committee.X.element_size())
@@ -103,14 +114,17 @@ class FactorStore:
         keep = self._make_room(keys)
         loaded = {key: self._kept[key] for key in keys if key in self._kept}
         missing = [key for key in keys if key not in loaded]
-        loaded.update(zip(missing, engine.map(partial(_factor, self.committee, communication), missing), strict=True))
+        loaded.update(zip(missing, engine.map(partial(self._factoring.factor, communication), missing), strict=True))
+        self.in_double.update(expert for (_, expert), factor in loaded.items() if self._factoring.is_double(factor))
         self.largest_jitter = max([self.largest_jitter, *(factor.jitter for factor in loaded.values())])
         if keep:
             for key in keys:
                 self._kept[key] = loaded[key]
                 self._kept.move_to_end(key)
+        coupled = any(isinstance(f, AugmentedFactor) and self._factoring.is_double(f) for f in loaded.values())
         return Factors(
             communication,
+            self._factoring.communication_in_double() if coupled else None,
             {e: f for (_, e), f in loaded.items() if isinstance(f, BaseFactor)},
             {e: f for (_, e), f in loaded.items() if isinstance(f, AugmentedFactor)},
         )
@@ -152,7 +166,7 @@ class FactorStore:
         """
         factor = self._kept.get(COMMUNICATION)
         if not isinstance(factor, BaseFactor):
-            (factor,) = engine.map(partial(factor_base, self.committee), [0])
+            (factor,) = engine.map(lambda factoring: factoring.communication(), [self._factoring])
             self.largest_jitter = max(self.largest_jitter, factor.jitter)
             self._kept[COMMUNICATION] = factor
         return factor
@@ -173,10 +187,3 @@ class FactorStore:
 def expert_blocks(experts: range) -> list[range]:
     """Blocks of ``EXPERT_BLOCK`` consecutive experts, the last one shorter."""
     return [experts[start : start + EXPERT_BLOCK] for start in range(0, len(experts), EXPERT_BLOCK)]
-
-
-def _factor(committee: Committee, communication: BaseFactor, key: Key) -> Factor:
-    kind, expert = key
-    if kind is Experts.AUGMENTED:
-        return factor_augmented(committee, communication, expert)
-    return communication if expert == 0 else factor_base(committee, expert)

@@ -103,7 +103,7 @@ def _chunk_moments(
     with torch.no_grad():
         x = request.points(chunk)
         view = view_of(committee, factors, x)
-        covariance = covariance_of_means(committee, factors, view)
+        covariance = covariance_of_means(committee, view)
         prior = committee.prior_variance(x)
         return [combine(rule, view.means, covariance, prior)[0] for rule in rules]
 
@@ -130,18 +130,19 @@ def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> V
     """W_i, means and their variances for all base experts at test points ``x``."""
     weights, means, variances = [], [], []
     for factor in factors:
-        whitened = whiten_rows(factor.lower, committee.covariance(x, factor.X))
-        means.append(whitened @ factor.weights)
-        variances.append(row_sums_of_squares(whitened))
-        weights.append(unwhiten_rows(factor.lower, whitened))
+        dtype = factor.lower.dtype
+        whitened = whiten_rows(factor.lower, committee.as_type(dtype).covariance(x.to(dtype), factor.X))
+        means.append((whitened @ factor.weights).to(x.dtype))
+        variances.append(row_sums_of_squares(whitened).to(x.dtype))
+        weights.append(unwhiten_rows(factor.lower, whitened).to(x.dtype))
     return View(weights, torch.stack(means, dim=1), torch.stack(variances, dim=1))
 
 
-def covariance_of_means(committee: Committee, factors: Sequence[BaseFactor], view: View) -> Tensor:
+def covariance_of_means(committee: Committee, view: View) -> Tensor:
     """K_A at every test point (Eq. 7), shape (n_points, n_experts, n_experts)."""
     result = torch.diag_embed(view.variances)
-    for i, j in combinations(range(len(factors)), 2):
-        product = view.weights[j] @ committee.covariance(factors[j].X, factors[i].X)
+    for i, j in combinations(range(len(view.weights)), 2):
+        product = view.weights[j] @ committee.covariance(committee.block(j)[0], committee.block(i)[0])
         shared = torch.linalg.vecdot(product, view.weights[i])
         result[:, i, j] = shared
         result[:, j, i] = shared

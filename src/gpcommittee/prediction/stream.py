@@ -7,22 +7,19 @@ flight, and O(T) numbers per rule; never experts x test points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish, merge
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Reference, add, empty, finish, merge
 from gpcommittee.engines import Engine
-from gpcommittee.experts import Committee, Projection, augmented_moments, base_moments, project
 from gpcommittee.prediction.factors import Factors, FactorStore, expert_blocks
 from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.view import View
 from gpcommittee.progress import Reporter
-from gpcommittee.records import Moments
-from gpcommittee.scratch import Scratch
 
 CHUNK = 1024
 """Test points per task. Fixed, so that the numbers do not depend on the number of workers."""
@@ -78,51 +75,17 @@ def _block_sums(
 
 
 def _sum_block(rules: Sequence[AdditiveRule], request: Request, factors: Factors, task: _Task) -> _Sums:
-    committee = request.committee
+    with_communication = any(rule.reference is Reference.COMMUNICATION for rule in rules)
     with torch.no_grad():
-        x = request.points(task.chunk)
-        prior = committee.prior_variance(x)
-        projection = _projection(rules, committee, factors, x, prior)
-        context = Context(prior, projection.moments if projection else None, committee.noise_variance)
-        totals = [empty(prior)] * len(rules)
-        scratch = Scratch()
+        view = View(request.committee, factors, request.points(task.chunk), with_communication)
+        totals = [empty(view.context.prior_variance)] * len(rules)
         for expert in task.block:
-            moments = _expert_moments(committee, factors, projection, expert, x, prior, scratch)
+            moments = view.moments(expert)
             totals = [
-                add(rule, total, moments[rule.experts], context, expert) if rule.experts in moments else total
+                add(rule, total, moments[rule.experts], view.context, expert) if rule.experts in moments else total
                 for rule, total in zip(rules, totals, strict=True)
             ]
-    return _Sums(context, totals)
-
-
-def _projection(
-    rules: Sequence[AdditiveRule], committee: Committee, factors: Factors, x: Tensor, prior: Tensor
-) -> Projection | None:
-    if any(rule.reference is Reference.COMMUNICATION for rule in rules):
-        return project(committee, factors.communication, x, prior)
-    return None
-
-
-def _expert_moments(
-    committee: Committee,
-    factors: Factors,
-    projection: Projection | None,
-    expert: int,
-    x: Tensor,
-    prior: Tensor,
-    scratch: Scratch,
-) -> Mapping[Experts, Moments]:
-    """Moments of one expert in each form that has a factor; the communication expert's projection serves both."""
-    moments: dict[Experts, Moments] = {}
-    if expert in factors.base and projection is not None and expert == 0:
-        moments[Experts.BASE] = projection.moments
-    elif expert in factors.base:
-        moments[Experts.BASE] = base_moments(committee, factors.base[expert], x, prior, scratch)
-    if expert in factors.augmented and projection is not None:
-        moments[Experts.AUGMENTED] = augmented_moments(
-            committee, factors.augmented[expert], projection, x, prior, scratch
-        )
-    return moments
+    return _Sums(view.context, totals)
 
 
 def _merge(first: _Sums | None, second: _Sums) -> _Sums:

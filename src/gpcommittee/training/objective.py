@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from gpcommittee.engines import Engine
+from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.likelihood import value_and_gradient
 from gpcommittee.records import FloatArray
@@ -60,14 +61,34 @@ class FactorisedObjective:
             gradient = gradient + part_gradient
         return value, gradient
 
+    def terms(self, theta: FloatArray) -> FloatArray:
+        """Negative log marginal likelihood of each expert, shape (n_experts,), without the log prior.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If an expert's noisy covariance cannot be factored there.
+        """
+        of_block = partial(_of_block, self.kernel, theta, threading.local())
+        return np.array([value for value, _ in self.engine.map(of_block, self.blocks)])
+
 
 def _of_block(
     kernel: KernelFunction, theta: FloatArray, memory: threading.local, block: Block
 ) -> tuple[float, FloatArray]:
-    """Each worker thread keeps its own scratch memory for the length of one evaluation."""
+    """Each worker thread keeps its own scratch memory for the length of one evaluation.
+
+    An expert whose covariance float32 cannot factor is evaluated in float64.
+    """
     if not hasattr(memory, "scratch"):
         memory.scratch = Scratch()
-    return value_and_gradient(kernel, theta, *block, memory.scratch)
+    try:
+        return value_and_gradient(kernel, theta, *block, memory.scratch)
+    except NotPositiveDefiniteError:
+        if kernel.dtype == torch.float64:
+            raise
+    X, y = (values.double() for values in block)
+    return value_and_gradient(kernel.as_type(torch.float64), theta, X, y, memory.scratch)
 
 
 def _negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:

@@ -1,0 +1,92 @@
+"""One factor at a time: in the committee's precision, or in float64 where float32 cannot hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
+
+import torch
+
+from gpcommittee.aggregation import Experts
+from gpcommittee.errors import NotPositiveDefiniteError
+from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee, factor_augmented, factor_base
+
+Key = tuple[Experts, int]
+Factor = BaseFactor | AugmentedFactor
+AnyFactor = TypeVar("AnyFactor", BaseFactor, AugmentedFactor)
+
+
+class Factoring:
+    """Factors the experts of a committee.
+
+    An augmented expert in float64 needs the communication factor in float64, which is computed once for all of them.
+
+    Parameters
+    ----------
+    committee : Committee
+    """
+
+    def __init__(self, committee: Committee) -> None:
+        self._committee = committee
+        self._double: BaseFactor | None = None
+        self._lock = Lock()
+
+    def communication(self) -> BaseFactor:
+        """Factor of the communication expert.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If its covariance cannot be factored.
+        """
+        return self._guarded(lambda: factor_base(self._committee, 0), self.communication_in_double)
+
+    def communication_in_double(self) -> BaseFactor:
+        """The same in float64, for augmented experts in that precision."""
+        with self._lock:
+            if self._double is None:
+                self._double = factor_base(self._committee.as_type(torch.float64), 0)
+            return self._double
+
+    def factor(self, communication: BaseFactor, key: Key) -> Factor:
+        """Factor of one expert.
+
+        Parameters
+        ----------
+        communication : BaseFactor
+            The communication expert's own.
+        key : (Experts, int)
+            Form and number of the expert.
+
+        Returns
+        -------
+        BaseFactor or AugmentedFactor
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If its covariance cannot be factored.
+        """
+        kind, expert = key
+        if expert == 0:
+            return communication
+        if kind is Experts.BASE:
+            double = self._committee.as_type(torch.float64)
+            return self._guarded(lambda: factor_base(self._committee, expert), lambda: factor_base(double, expert))
+        return self._guarded(
+            lambda: factor_augmented(self._committee, communication, expert),
+            lambda: factor_augmented(self._committee, self.communication_in_double(), expert),
+        )
+
+    def is_double(self, factor: Factor) -> bool:
+        """Whether a factor had to be in float64."""
+        return factor.lower.dtype != self._committee.kernel.dtype
+
+    def _guarded(self, factor: Callable[[], AnyFactor], in_double: Callable[[], AnyFactor]) -> AnyFactor:
+        try:
+            return factor()
+        except NotPositiveDefiniteError:
+            if self._committee.kernel.dtype == torch.float64:
+                raise
+        return in_double()
