@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
 from gpcommittee.aggregation import NPAE, AdditiveRule, Experts, Reference, Rule
 from gpcommittee.data import restore_mean, restore_variance
 from gpcommittee.engines import Engine
-from gpcommittee.experts import base_mean
+from gpcommittee.experts import Committee, base_mean
+from gpcommittee.prediction.chosen import chosen_moments
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.npae import npae_moments
 from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.selection import selectable
 from gpcommittee.prediction.stream import CHUNK, additive_moments
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Prediction, Standardisation
+
+FEWEST_EXPERTS = 4
+"""Experts below which choosing among them is not worth the effort."""
 
 
 def predict_rules(
@@ -27,6 +33,7 @@ def predict_rules(
     reporter: Reporter,
     *,
     mean_only: bool = False,
+    tolerance: float = 0.0,
 ) -> list[Prediction]:
     """Predictions of several rules at the same test points.
 
@@ -42,6 +49,10 @@ def predict_rules(
     reporter : Reporter
     mean_only : bool
         Leave out the variances, and the work that only they need.
+    tolerance : float
+        Largest change against the sum over all experts, for rules whose experts fade into a reference (GRBCM, RBCM,
+        BCM): of the mean in predicted noisy standard deviations, of the variance at the rule's level relative to it.
+        Within it the answer at a point may depend on the other points. 0: every expert at every point.
 
     Returns
     -------
@@ -58,19 +69,23 @@ def predict_rules(
     request = Request(store.committee, scaling, X)
     if mean_only and all(_mean_is_communication(rule, store.committee.n_experts) for rule in rules):
         return [_communication_mean(request, store, engine)] * len(rules)
-    moments = _moments(rules, request, store, engine, reporter)
+    moments = _moments(rules, request, store, engine, reporter, tolerance)
     if mean_only:
         return [Prediction(restore_mean(mean, scaling), None, None) for mean, _ in moments]
     return [_in_target_units(mean, variance, store.committee.noise_variance, scaling) for mean, variance in moments]
 
 
 def _moments(
-    rules: Sequence[Rule], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
+    rules: Sequence[Rule], request: Request, store: FactorStore, engine: Engine, reporter: Reporter, tolerance: float
 ) -> list[StandardMoments]:
-    """Moments of every rule, each family in its own pass."""
+    """Moments of every rule, each family in its own pass; to a tolerance, each rule in its own."""
     found: dict[int, StandardMoments] = {}
+    if tolerance > 0 and len(request.X) > 0 and _can_choose(store.committee):
+        for i, rule in enumerate(rules):
+            if isinstance(rule, AdditiveRule) and selectable(rule):
+                found[i] = chosen_moments(rule, request, store, engine, reporter, tolerance)
     nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE)}
-    additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)}
+    additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule) and i not in found}
     if nested:
         found.update(zip(nested, npae_moments(list(nested.values()), request, store, engine, reporter), strict=True))
     if additive:
@@ -78,6 +93,12 @@ def _moments(
             zip(additive, additive_moments(list(additive.values()), request, store, engine, reporter), strict=True)
         )
     return [found[i] for i in range(len(rules))]
+
+
+def _can_choose(committee: Committee) -> bool:
+    """Whether choosing among the experts is worth the effort, and possible: estimates take double precision."""
+    kernel = committee.kernel
+    return committee.n_experts >= FEWEST_EXPERTS and kernel.dtype == torch.float64 and kernel.device.type == "cpu"
 
 
 def _mean_is_communication(rule: Rule, n_experts: int) -> bool:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gpcommittee.data import standardise_inputs
 from gpcommittee.experts import Committee
-from gpcommittee.records import FloatArray, Standardisation
+from gpcommittee.records import FloatArray, IntArray, Standardisation
 
 StandardMoments = tuple[FloatArray, FloatArray]
 """Mean and latent variance in standardised units, each of shape (n_points,)."""
@@ -39,8 +39,8 @@ class Request:
         """Slices of ``size`` rows that cover all, the last one shorter."""
         return [slice(start, min(start + size, len(self.X))) for start in range(0, len(self.X), size)]
 
-    def points(self, chunk: slice) -> Tensor:
-        """Standardised test points of a chunk, moved to ``FARTHEST`` from beyond, so that distances are finite."""
+    def points(self, chunk: slice | IntArray) -> Tensor:
+        """Standardised test points of some rows, moved to ``FARTHEST`` from beyond, so that distances are finite."""
         standardised = standardise_inputs(self.X[chunk], self.scaling)
         limit = torch.finfo(self.committee.kernel.dtype).max ** FARTHEST
         return self.committee.kernel.tensor(standardised.clip(-limit, limit))

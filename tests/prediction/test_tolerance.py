@@ -1,0 +1,182 @@
+"""Predictions to a tolerance against the sum over all experts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from committees import identity_scaling, variances
+from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, GPoE, Rule
+from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
+from gpcommittee.experts import Committee
+from gpcommittee.kernels import KernelFunction, make_kernel
+from gpcommittee.partition import PartitionSizes, partition_rows
+from gpcommittee.prediction import FactorStore, predict_rules
+from gpcommittee.progress import SilentReporter
+from gpcommittee.records import FloatArray, Hyperparameters, Prediction
+
+RULES: list[AdditiveRule] = [GRBCM(), GRBCM(lead="first"), GRBCM(lead=None), GRBCM(level="observation"), RBCM(), BCM()]
+
+
+def make_committee(
+    n_experts: int,
+    size: int,
+    *,
+    kernel: str = "squared_exponential",
+    lengthscale: float = 0.3,
+    noise: float = 1e-2,
+    partition: str = "tree",
+    n_features: int = 2,
+    inputs: str = "uniform",
+) -> Committee:
+    """A committee on a smooth function with noise."""
+    generator = np.random.default_rng(n_experts + size)
+    n_rows = n_experts * size
+    X = generator.uniform(-2, 2, (n_rows, n_features))
+    if inputs == "clustered":
+        X = generator.uniform(-2, 2, (9, n_features))[generator.integers(9, size=n_rows)] + 0.1 * X
+    if inputs == "duplicated":
+        X = X[generator.integers(n_rows // 4, size=n_rows)]
+    y = np.sin(3 * X).sum(axis=1) + np.sqrt(noise) * generator.standard_normal(n_rows)
+    function = KernelFunction(make_kernel(kernel, n_features))
+    found = partition_rows(X, partition, PartitionSizes(n_experts, size), 0)
+    theta = np.zeros(len(function.start))
+    theta[[p.name.endswith("raw_lengthscale") for p in function.parameters for _ in range(p.shape.numel())]] = np.log(
+        lengthscale
+    )
+    return Committee(
+        function,
+        Hyperparameters(theta, float(np.log(noise))),
+        torch.from_numpy(X[found.order]),
+        torch.from_numpy(y[found.order]),
+        found.offsets,
+    )
+
+
+def run(
+    committee: Committee,
+    x: FloatArray,
+    rules: list[Rule],
+    tolerance: float,
+    *,
+    engine: Engine | None = None,
+    budget: float = 1e9,
+) -> list[Prediction]:
+    store = FactorStore(committee, budget)
+    scaling = identity_scaling(x.shape[1])
+    return predict_rules(store, scaling, x, rules, engine or SerialEngine(), SilentReporter(), tolerance=tolerance)
+
+
+def changes(rule: AdditiveRule, got: Prediction, full: Prediction) -> tuple[FloatArray, FloatArray]:
+    """Change of the mean in predicted standard deviations, relative change of the variance at the rule's level."""
+    got_latent, got_noisy = variances(got)
+    latent, noisy = variances(full)
+    new, old = (got_latent, latent) if rule.level == "latent" else (got_noisy, noisy)
+    return np.abs(got.mean - full.mean) / np.sqrt(noisy), np.abs(new / old - 1)
+
+
+def assert_within(committee: Committee, x: FloatArray, rule: AdditiveRule, tolerance: float) -> None:
+    [full] = run(committee, x, [rule], 0.0)
+    [got] = run(committee, x, [rule], tolerance)
+    mean, variance = changes(rule, got, full)
+    assert mean.max(initial=0.0) <= tolerance
+    assert variance.max(initial=0.0) <= tolerance
+
+
+def points(n: int, n_features: int = 2, seed: int = 0) -> FloatArray:
+    return np.random.default_rng(seed).uniform(-2.2, 2.2, (n, n_features))
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-2, 1e-3])
+@pytest.mark.parametrize("partition", ["tree", "random"])
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern12", "matern32", "rational_quadratic"])
+def test_change_keeps_within_the_tolerance(kernel: str, partition: str, tolerance: float) -> None:
+    committee = make_committee(60, 25, kernel=kernel, partition=partition)
+    assert_within(committee, points(700), GRBCM(), tolerance)
+
+
+@pytest.mark.parametrize("lengthscale", [0.05, 0.15, 1.0, 5.0])
+@pytest.mark.parametrize("noise", [1e-6, 1e-1])
+def test_rough_and_smooth_functions(lengthscale: float, noise: float) -> None:
+    committee = make_committee(60, 25, lengthscale=lengthscale, noise=noise)
+    assert_within(committee, points(700), GRBCM(), 1e-2)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern32"])
+def test_every_rule_with_a_reference(rule: AdditiveRule, kernel: str) -> None:
+    committee = make_committee(60, 25, kernel=kernel)
+    for tolerance in (1e-2, 1e-3):
+        assert_within(committee, points(700), rule, tolerance)
+
+
+@pytest.mark.parametrize("inputs", ["clustered", "duplicated"])
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern32"])
+def test_clustered_and_duplicated_inputs(inputs: str, kernel: str) -> None:
+    committee = make_committee(60, 25, kernel=kernel, inputs=inputs, noise=1e-3)
+    x = np.concatenate([points(300), committee.X.numpy()[:400]])
+    assert_within(committee, x, GRBCM(), 1e-2)
+
+
+def test_many_small_experts() -> None:
+    committee = make_committee(200, 12, lengthscale=0.2)
+    for tolerance in (1e-2, 1e-3):
+        assert_within(committee, points(1500), GRBCM(), tolerance)
+
+
+@pytest.mark.parametrize("n_experts", [1, 2, 3, 4, 5])
+def test_few_experts(n_experts: int) -> None:
+    assert_within(make_committee(n_experts, 30), points(200), GRBCM(), 1e-3)
+
+
+@pytest.mark.parametrize("n_points", [0, 1, 2, 40])
+def test_few_points(n_points: int) -> None:
+    committee = make_committee(60, 25, lengthscale=0.2)
+    assert_within(committee, points(n_points, seed=n_points), GRBCM(), 1e-3)
+
+
+def test_far_points_and_repeated_points() -> None:
+    committee = make_committee(60, 25, lengthscale=0.2)
+    far = np.array([[1e3, 0.0], [-5.0, 5.0], [1e300, -1e300], [2.6, 2.6]])
+    x = np.concatenate([points(200), np.repeat(points(3, seed=1), 50, axis=0), far])
+    assert_within(committee, x, GRBCM(), 1e-3)
+
+
+def test_points_on_a_fine_grid_are_taken_from_pivots() -> None:
+    committee = make_committee(60, 25, lengthscale=1.0)
+    axis = np.linspace(-0.5, 0.5, 45)
+    x = np.array(np.meshgrid(axis, axis)).reshape(2, -1).T
+    for tolerance in (1e-1, 1e-2, 1e-3):
+        for rule in (GRBCM(), GRBCM(lead="first"), RBCM()):
+            assert_within(committee, x, rule, tolerance)
+
+
+def test_more_inputs() -> None:
+    committee = make_committee(40, 30, n_features=6, lengthscale=2.0)
+    assert_within(committee, points(500, 6), GRBCM(), 1e-2)
+
+
+def test_zero_is_the_full_sum_to_the_bit_and_other_rules_are_left_alone() -> None:
+    committee = make_committee(20, 20)
+    x = points(50)
+    [zero] = run(committee, x, [GRBCM()], 0.0)
+    [full] = predict_rules(
+        FactorStore(committee, 1e9), identity_scaling(2), x, [GRBCM()], SerialEngine(), SilentReporter()
+    )
+    np.testing.assert_array_equal(zero.mean, full.mean)
+    [gpoe] = run(committee, x, [GPoE()], 0.0)
+    together = run(committee, x, [GRBCM(), GPoE()], 1e-2)
+    np.testing.assert_array_equal(together[1].mean, gpoe.mean)
+
+
+@pytest.mark.parametrize("lengthscale", [0.2, 1.0])
+def test_every_engine_budget_and_order_of_points_gives_the_same_bits(lengthscale: float) -> None:
+    committee = make_committee(60, 25, lengthscale=lengthscale)
+    x = points(2500)
+    [expected] = run(committee, x, [GRBCM()], 1e-2)
+    [threads] = run(committee, x, [GRBCM()], 1e-2, engine=ThreadEngine(3))
+    np.testing.assert_array_equal(threads.mean, expected.mean)
+    for budget in (0.0, 3e5):
+        [small] = run(committee, x, [GRBCM()], 1e-2, budget=budget)
+        np.testing.assert_array_equal(small.mean, expected.mean)
