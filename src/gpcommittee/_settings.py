@@ -26,11 +26,30 @@ def count(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def training_experts(value: object) -> int | str:
+    """A number of experts, "auto" or "all"."""
+    if isinstance(value, str) and value in ("auto", "all"):
+        return value
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise InvalidParameterError(
+            f"training_experts must be 'auto', 'all' or an integer of at least 1, got {value!r}."
+        )
+    return int(value)
+
+
 def positive(name: str, value: object) -> float:
     """A finite number above 0."""
     number = _as_float(value)
     if not 0 < number < math.inf:
         raise InvalidParameterError(f"{name} must be a finite number above 0, got {value!r}.")
+    return number
+
+
+def not_negative(name: str, value: object) -> float:
+    """A finite number of at least 0."""
+    number = _as_float(value)
+    if not 0 <= number < math.inf:
+        raise InvalidParameterError(f"{name} must be a finite number of at least 0, got {value!r}.")
     return number
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from gpcommittee._input import checked_inputs, checked_training_data, unchanged_
 from gpcommittee.aggregation import NPAE, Rule, make_rule
 from gpcommittee.choices import check_choice
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
-from gpcommittee.engines import make_engine, plain_torch
+from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import (
     BoundWarning,
     ConvergenceWarning,
@@ -28,16 +28,26 @@ from gpcommittee.errors import (
     InvalidParameterError,
     JitterWarning,
     ModelFileError,
+    PrecisionWarning,
 )
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.partition import partition_from_labels, partition_rows, resolve_sizes
+from gpcommittee.partition import DISTANCE_PARTITIONERS, partition_from_labels, partition_rows, resolve_sizes
 from gpcommittee.persistence import StoredModel, prior_names, read_model, write_model
 from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import FactorStore, Request, factor_budget, npae_covariance, predict_rules
 from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
-from gpcommittee.training import FitOptions, Trained, arrange, bound_messages, fit_committee, stopping_advice
+from gpcommittee.training import (
+    METRICS,
+    FitOptions,
+    Prepared,
+    Trained,
+    bound_messages,
+    fit_committee,
+    prepare,
+    stopping_advice,
+)
 
 
 class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,14 +73,20 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Rows in the communication set. Default: as many as in an expert.
     partition : {"tree", "kmeans", "random"} or array of int, shape (n_rows,), default="tree"
         How rows are divided, or the expert of each row, 0 being the communication set.
+    partition_metric : {"learned", "standardised"}, default="learned"
+        In which distance "tree" and "kmeans" divide rows. "learned": lengthscales are learned on a few experts first,
+        and rows are divided again with the inputs divided by them; the communication set stays the same.
     noise_variance : float, default=0.1
         Start of the noise variance, as a share of the target's variance; its value if ``optimizer`` is None.
     optimizer : {"l-bfgs-b", None}, default="l-bfgs-b"
         None keeps the given hyperparameters.
     max_evaluations : int, default=100
-        Most evaluations of the objective.
+        Most evaluations of the objective, in each stage of the training.
+    training_experts : int, "auto" or "all", default="auto"
+        Experts that the hyperparameters are learned on. "auto": on more and more, from a few, until more would not
+        improve the objective by a thousandth of a nat per row. The communication expert is always among them.
     random_state : int, RandomState instance or None, default=None
-        Decides the partition; nothing else is random.
+        Decides the partition, and which experts the hyperparameters are learned on; nothing else is random.
     n_jobs : int, optional
         Worker threads, each with one BLAS thread; the numbers do not depend on it. None: as many threads as PyTorch
         may use in this process; -1: all processors.
@@ -80,6 +96,11 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     memory_budget : float, optional
         GiB that the experts' factors may take; beyond it they are computed again for every call. Default: half of the
         machine's memory.
+    tolerance : float, default=0.0
+        Largest change that leaving experts out may make to a prediction of GRBCM, RBCM or BCM: of the mean in predicted
+        standard deviations, of the variance relative to it. Only experts that matter at a test point are computed, so
+        that a prediction costs little more with many experts than with few; within the tolerance it may then depend on
+        the points predicted along with it. 0: every expert at every point.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
     verbose : int, default=0
@@ -130,14 +151,17 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         expert_size: int | None = None,
         communication_size: int | None = None,
         partition: str | ArrayLike = "tree",
+        partition_metric: str = "learned",
         noise_variance: float = 0.1,
         optimizer: str | None = "l-bfgs-b",
         max_evaluations: int = 100,
+        training_experts: int | str = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         device: str | torch.device | None = None,
         dtype: str = "float64",
         memory_budget: float | None = None,
+        tolerance: float = 0.0,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -147,14 +171,17 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.expert_size = expert_size
         self.communication_size = communication_size
         self.partition = partition
+        self.partition_metric = partition_metric
         self.noise_variance = noise_variance
         self.optimizer = optimizer
         self.max_evaluations = max_evaluations
+        self.training_experts = training_experts
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.tolerance = tolerance
         self.checkpoint = checkpoint
         self.verbose = verbose
 
@@ -194,9 +221,9 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         options = self._fit_options()
         engine, reporter = make_engine(self.n_jobs), self._reporter()
         with unchanged_on_failure(self), plain_torch():
-            initial, partition, scaling = self._arranged(X, y)
-            committee, trained = fit_committee(initial, options, engine, reporter)
-            self._set_fitted(committee, partition, scaling, None if trained is None else trained.record)
+            prepared, scaling = self._prepared(X, y, options, engine, reporter)
+            committee, trained = fit_committee(prepared)
+            self._set_fitted(committee, prepared.partition, scaling, None if trained is None else trained.record)
         if trained is not None:
             self._warn(trained)
         return self
@@ -244,6 +271,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -----
         JitterWarning
             If an expert's covariance needed jitter to be factored.
+        PrecisionWarning
+            If float32 was asked for and an expert's covariance could be factored in float64 only.
         """
         rule = self.aggregation if aggregation is None else aggregation
         prediction = self._predict(X, [rule], mean_only=not return_std)[0]
@@ -285,6 +314,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -----
         JitterWarning
             If an expert's covariance needed jitter to be factored.
+        PrecisionWarning
+            If float32 was asked for and an expert's covariance could be factored in float64 only.
         """
         return self._predict(X, aggregations, mean_only=False)
 
@@ -423,8 +454,18 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         store = self._store
         store.budget = self._factor_budget()
         engine, reporter = make_engine(self.n_jobs), self._reporter()
+        tolerance = settings.not_negative("tolerance", self.tolerance)
         with plain_torch():
-            predictions = predict_rules(store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only)
+            predictions = predict_rules(
+                store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only, tolerance=tolerance
+            )
+        if store.in_double:
+            warnings.warn(
+                f"The covariances of {len(store.in_double)} of {store.committee.n_experts} experts are too close to "
+                "singular for float32; these are computed in float64, which takes twice the memory and time.",
+                PrecisionWarning,
+                stacklevel=3,
+            )
         if store.largest_jitter > 0:
             warnings.warn(
                 f"An expert's covariance needed jitter of {store.largest_jitter:.1e} of the mean prior variance; "
@@ -437,10 +478,14 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         settings.optional_positive("memory_budget", self.memory_budget)
+        settings.not_negative("tolerance", self.tolerance)
         return FitOptions(
             optimise=self.optimizer is not None,
             max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
             checkpoint=settings.checkpoint(self.checkpoint),
+            training_experts=settings.training_experts(self.training_experts),
+            partition_metric=self._partition_metric(),
+            seed=settings.seed(self.random_state),
         )
 
     def _reporter(self) -> Reporter:
@@ -453,24 +498,34 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kernel = settings.kernel(self.kernel, n_features)
         return KernelFunction(kernel, torch_dtype(self.dtype), settings.device(self.device))
 
-    def _arranged(self, X: ArrayLike, y: ArrayLike) -> tuple[Committee, Partition, Standardisation]:
-        """The committee before training; copies made on the way there end here."""
+    def _partition_metric(self) -> str:
+        """The one in which rows are divided; it makes no difference to a random partition and to labels."""
+        check_choice("partition_metric", self.partition_metric, METRICS)
+        divides_by_distance = isinstance(self.partition, str) and self.partition in DISTANCE_PARTITIONERS
+        return self.partition_metric if divides_by_distance else "standardised"
+
+    def _prepared(
+        self, X: ArrayLike, y: ArrayLike, options: FitOptions, engine: Engine, reporter: Reporter
+    ) -> tuple[Prepared, Standardisation]:
+        """The fit with its rows divided; copies made on the way there end here."""
         inputs, target = checked_training_data(self, X, y)
         kernel = self._kernel_function(inputs.shape[1])
         noise_variance = settings.positive("noise_variance", self.noise_variance)
         scaling = standardisation(inputs, target)
         standardised = standardise_inputs(inputs, scaling)
-        partition = self._partition(standardised)
-        committee = arrange(kernel, standardised, standardise_target(target, scaling), partition, noise_variance)
-        return committee, partition, scaling
+        divide = self._divider(len(standardised), options.seed)
+        rows = standardised, standardise_target(target, scaling)
+        return prepare(kernel, *rows, noise_variance, divide, options, engine, reporter), scaling
 
-    def _partition(self, standardised: FloatArray) -> Partition:
-        if not isinstance(self.partition, str):
-            labels: NDArray[Any] = np.asarray(self.partition)
+    def _divider(self, n_rows: int, seed: int) -> Callable[[FloatArray], Partition]:
+        """From inputs to a partition."""
+        method = self.partition
+        if not isinstance(method, str):
+            labels: NDArray[Any] = np.asarray(method)
             settings.unset_with_labels(self.n_experts, self.expert_size, self.communication_size)
-            return partition_from_labels(labels, len(standardised))
-        sizes = resolve_sizes(len(standardised), self.n_experts, self.expert_size, self.communication_size)
-        return partition_rows(standardised, self.partition, sizes, settings.seed(self.random_state))
+            return lambda X: partition_from_labels(labels, len(X))
+        sizes = resolve_sizes(n_rows, self.n_experts, self.expert_size, self.communication_size)
+        return lambda X: partition_rows(X, method, sizes, seed)
 
     def _set_fitted(
         self, committee: Committee, partition: Partition, scaling: Standardisation, record: TrainingRecord | None

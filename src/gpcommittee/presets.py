@@ -14,7 +14,8 @@ def paper_committee(
     """The configuration of the GRBCM paper, section 4.1.
 
     A random communication set and k-means on the rest, squared exponential kernel with one lengthscale per input, up to
-    500 evaluations, noisy variances combined, and in GRBCM weight 1 for the first augmented expert (Eq. 15).
+    500 evaluations on all experts, noisy variances combined, and in GRBCM weight 1 for the first augmented expert (Eq.
+    15).
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ def paper_committee(
         aggregation=make_rule(aggregation, PAPER_RULES),
         n_experts=n_experts,
         partition="kmeans",
+        partition_metric="standardised",
         max_evaluations=500,
+        training_experts="all",
         random_state=random_state,
     )

@@ -95,28 +95,60 @@ class Hyperparameters:
 
 
 @dataclass(frozen=True)
+class StageRecord:
+    """One stage of training, on some of the experts or on all.
+
+    Attributes
+    ----------
+    n_experts : int
+        Experts that it used, the communication expert included.
+    metric : str
+        "learned" if rows were divided in the metric of the learned lengthscales by then, else "standardised".
+    evaluations : int
+        Of its objective, those replayed from a checkpoint included.
+    objective : float
+        At its end: the whole committee's, as these experts estimate it.
+    loss : float or None
+        What the whole committee's objective is expected to lack, in nats per row, because not all experts were used: an
+        upper estimate. None after a stage that has none before it to compare with.
+    converged : bool
+    """
+
+    n_experts: int
+    metric: str
+    evaluations: int
+    objective: float
+    loss: float | None
+    converged: bool
+
+
+@dataclass(frozen=True)
 class TrainingRecord:
     """What the optimiser did.
 
     Attributes
     ----------
     objective : float
-        Factorised negative log marginal likelihood (Eq. 2), plus minus the log prior if the kernel has priors.
+        Factorised negative log marginal likelihood (Eq. 2), plus minus the log prior if the kernel has priors. Where
+        the last stage used some of the experts only, what these estimate of it: their sum, by their share of the rows.
     gradient : ndarray
         Its gradient at the result, in the order kernel parameters, log noise variance.
     evaluations : int
-        Objective evaluations, those replayed from a checkpoint included.
+        Objective evaluations of all stages, those replayed from a checkpoint included.
     reused : int
         How many of them came from a checkpoint.
     rejected : int
         Evaluations at which a factor failed; the line search stepped back from them.
     path : ndarray, shape (evaluations,)
-        Objective of every evaluation, NaN where it was rejected.
+        Objective of every evaluation, stage after stage, NaN where it was rejected.
     reason : str
-        Why the optimiser stopped.
+        Why the optimiser stopped in the last stage.
     converged : bool
+        Whether the last stage did.
     at_bounds : tuple of str
         Parameters that ended on a bound.
+    stages : tuple of StageRecord
+        Empty in a record that was stored before there were stages.
     """
 
     objective: float
@@ -128,6 +160,7 @@ class TrainingRecord:
     reason: str
     converged: bool
     at_bounds: tuple[str, ...]
+    stages: tuple[StageRecord, ...] = ()
 
 
 @dataclass(frozen=True)

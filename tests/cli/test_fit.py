@@ -66,6 +66,24 @@ def test_settings_of_the_committee_reach_the_model(train: Path, tmp_path: Path) 
     assert CommitteeRegressor.load(tmp_path / "model.gpc").get_params() == expected.get_params()
 
 
+def test_settings_of_the_stages_reach_the_model(train: Path, tmp_path: Path) -> None:
+    fit(train, "--training-experts", "2", "--partition-metric", "standardised")
+    model = CommitteeRegressor.load(tmp_path / "model.gpc")
+    assert (model.training_experts, model.partition_metric) == (2, "standardised")
+    fit(train, "--training-experts", "all")
+    model = CommitteeRegressor.load(tmp_path / "model.gpc")
+    assert (model.training_experts, model.partition_metric) == ("all", "learned")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "some", "2.5", ""])
+def test_training_experts_are_a_number_or_a_name(train: Path, value: str) -> None:
+    assert "auto nor all" in fit(train, "--training-experts", value, code=2).replace("\n", " ")
+
+
+def test_more_training_experts_than_experts(train: Path) -> None:
+    assert "--training-experts=4 exceeds the 3 experts" in fit(train, "--training-experts", "4", code=1)
+
+
 def test_the_model_does_not_remember_this_machine(train: Path, tmp_path: Path) -> None:
     checkpoint = tmp_path / "fit.log"
     fit(train, "--checkpoint", str(checkpoint), "--memory-budget", "1")

@@ -45,6 +45,16 @@ def test_the_interval_has_its_level(model: Path, new: Path) -> None:
     np.testing.assert_allclose(mean - lower, 0.6744897501960817 * std, rtol=1e-12)
 
 
+def test_the_tolerance_is_that_of_the_library(model: Path, new: Path) -> None:
+    regressor = CommitteeRegressor.load(model).set_params(tolerance=0.1)
+    expected = regressor.predict(read(new).select(["a", "b"]), return_std=True)
+    np.testing.assert_array_equal(
+        predict(model, new, "out.parquet", "--tolerance", "0.1")[:, :2], np.column_stack(expected)
+    )
+    refused = run("predict", model, new, "--out", new.parent / "o.csv", "--tolerance", "-1", code=2)
+    assert "not a finite number of at least 0" in refused.stderr
+
+
 def test_latent_uncertainty_leaves_the_noise_out(model: Path, new: Path) -> None:
     found = predict(model, new, "out.parquet", "--latent")[:, :2]
     np.testing.assert_array_equal(found, in_python(model, new, include_noise=False))

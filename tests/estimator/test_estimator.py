@@ -38,6 +38,7 @@ from gpcommittee.records import FloatArray
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.uniform(-1, 1, (120, 2))
 Y = np.sin(3 * X).sum(axis=1) + 0.1 * GENERATOR.standard_normal(120)
+AT_ONCE: dict[str, Any] = {"training_experts": "all", "partition_metric": "standardised"}
 pytestmark = pytest.mark.filterwarnings("ignore::gpcommittee.errors.GPCommitteeWarning")
 
 
@@ -200,6 +201,9 @@ def test_the_kernel_given_is_not_changed() -> None:
         ({"device": "abacus"}, "device 'abacus' cannot be used here"),
         ({"dtype": "float16"}, "dtype must be one of"),
         ({"memory_budget": -1}, "memory_budget"),
+        ({"tolerance": -1e-3}, "tolerance must be a finite number of at least 0, got -0.001"),
+        ({"tolerance": float("nan")}, "tolerance"),
+        ({"tolerance": "small"}, "tolerance"),
         ({"verbose": -1}, "verbose"),
         ({"optimizer": np.zeros(2)}, "optimizer"),
         ({"noise_variance": 10**400}, "noise_variance"),
@@ -323,14 +327,14 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_checkpoint_resumes_and_refuses_other_data(tmp_path: Path) -> None:
     path = tmp_path / "fit.jsonl"
-    first = regressor(checkpoint=path, max_evaluations=5).fit(X, Y)
-    resumed = regressor(checkpoint=path).fit(X, Y)
+    first = regressor(checkpoint=path, max_evaluations=5, **AT_ONCE).fit(X, Y)
+    resumed = regressor(checkpoint=path, **AT_ONCE).fit(X, Y)
     assert first.training_ is not None
     assert resumed.training_ is not None
     assert resumed.training_.reused == first.training_.evaluations == 5
-    np.testing.assert_array_equal(both(resumed), both(regressor().fit(X, Y)))
+    np.testing.assert_array_equal(both(resumed), both(regressor(**AT_ONCE).fit(X, Y)))
     with pytest.raises(CheckpointError, match="another fit"):
-        regressor(checkpoint=path).fit(X, 2 * Y**2)
+        regressor(checkpoint=path, **AT_ONCE).fit(X, 2 * Y**2)
 
 
 def test_silent_by_default_and_talkative_on_request(capfd: pytest.CaptureFixture[str]) -> None:
@@ -346,6 +350,15 @@ def test_the_memory_budget_can_be_changed_after_the_fit() -> None:
     np.testing.assert_array_equal(both(model.set_params(memory_budget=1e-9)), expected)
     with pytest.raises(InvalidParameterError, match="memory_budget"):
         both(model.set_params(memory_budget=0))
+
+
+def test_a_tolerance_can_be_set_after_the_fit_and_is_kept() -> None:
+    model = regressor(expert_size=15, optimizer=None).fit(X, Y)
+    exact = both(model)
+    mean, std = both(model.set_params(tolerance=0.01))
+    assert not np.array_equal(np.stack([mean, std]), exact)
+    assert (np.abs(mean - exact[0]) <= 0.01 * exact[1]).all()
+    assert (np.abs(std**2 / exact[1] ** 2 - 1) <= 0.01).all()
 
 
 def test_thread_setting_is_restored() -> None:

@@ -14,7 +14,13 @@ from gpytorch.kernels import LinearKernel
 
 from gpcommittee import CommitteeRegressor, GPCommitteeError, GPCommitteeWarning
 from gpcommittee.aggregation import RULES
-from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidInputError, InvalidParameterError
+from gpcommittee.errors import (
+    BoundWarning,
+    ConvergenceWarning,
+    InvalidInputError,
+    InvalidParameterError,
+    PrecisionWarning,
+)
 from gpcommittee.records import FloatArray
 
 Arrays = tuple[FloatArray, FloatArray]
@@ -366,3 +372,17 @@ def test_float32_is_close_to_float64() -> None:
     double = quiet_fit(regressor(optimizer=None), X, y)
     for a, b in zip(predict(single, X), predict(double, X), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("rule", ["grbcm", "rbcm", "npae"])
+@pytest.mark.parametrize("noise_variance", [1e-6, 8e-5])
+def test_experts_that_float32_cannot_factor_are_computed_in_float64(noise_variance: float, rule: str) -> None:
+    X, _ = data(120)
+    y = np.sin(X).sum(axis=1)
+    settings = {"optimizer": None, "noise_variance": noise_variance, "n_jobs": 2}
+    single, double = (quiet_fit(regressor(dtype=dtype, **settings), X, y) for dtype in ("float32", "float64"))
+    with pytest.warns(PrecisionWarning, match=r"of [1-4] of 4 experts .* float32.* float64"):
+        mean, std = single.predict(X, return_std=True, aggregation=rule)
+    expected = double.predict(X, return_std=True, aggregation=rule)
+    np.testing.assert_allclose(mean, expected[0], atol=2e-3 * y.std())
+    np.testing.assert_allclose(std, expected[1], rtol=0.1)

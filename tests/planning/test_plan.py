@@ -13,7 +13,7 @@ from gpcommittee.aggregation import GRBCM
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.partition import resolve_sizes
 from gpcommittee.planning import Plan, plan_fit
-from gpcommittee.planning.plan import TYPICAL_EVALUATIONS
+from gpcommittee.planning.stages import ONLY_EVALUATIONS
 
 RATE = 4e10
 
@@ -28,7 +28,7 @@ def test_plan_of_ten_thousand_rows_and_a_million_test_rows() -> None:
     assert made.factor_bytes == 8 * 625**2 * (1 + 15 * 2)
     assert made.factors_kept
     assert made.objective_flops == 16 * (625**3 + 6 * 8 * 625**2)
-    assert made.factor_flops == pytest.approx(15 * 10 / 3 * 625**3 + 625**3 / 3, rel=0.03)
+    assert made.factor_flops == pytest.approx(15 * 31 / 12 * 625**3 + 625**3 / 3, rel=0.03)
     assert made.predict_flops == pytest.approx(1e6 * 46 * 625**2, rel=0.02)
     assert made.peak_memory == max(made.fit_memory.peak, made.predict_memory.peak) < 2e9
 
@@ -44,9 +44,27 @@ def test_sizes_are_those_of_the_fit(n_rows: int, expert_size: int | None) -> Non
 
 
 def test_typical_fit_takes_no_more_evaluations_than_allowed() -> None:
-    few, many = plan(max_evaluations=5), plan(max_evaluations=10 * TYPICAL_EVALUATIONS)
+    at_once: dict[str, Any] = {"training_experts": "all", "partition_metric": "standardised"}
+    few, many = plan(max_evaluations=5, **at_once), plan(max_evaluations=10 * ONLY_EVALUATIONS, **at_once)
     assert (few.evaluations, few.longest_fit_seconds) == (5, few.fit_seconds)
     assert many.longest_fit_seconds == pytest.approx(10 * many.fit_seconds)
+
+
+def test_a_fit_to_many_rows_trains_on_some_of_the_experts() -> None:
+    staged, at_once = plan(10**6), plan(10**6, training_experts="all", partition_metric="standardised")
+    assert [stage.n_experts for stage in at_once.stages] == [2000]
+    assert [stage.n_experts for stage in staged.stages][:2] == [4, 16]
+    assert staged.stages[-1].n_experts < 500
+    assert staged.evaluations == sum(stage.evaluations for stage in staged.stages)
+    assert staged.fit_seconds < 0.3 * at_once.fit_seconds
+    assert at_once.longest_fit_seconds < staged.longest_fit_seconds < 2 * at_once.longest_fit_seconds
+
+
+def test_a_number_of_training_experts_is_planned() -> None:
+    some = plan(training_experts=10, partition_metric="standardised")
+    assert [(stage.n_experts, stage.evaluations) for stage in some.stages] == [(10, ONLY_EVALUATIONS)]
+    whole = plan(training_experts="all", partition_metric="standardised")
+    assert some.fit_seconds == pytest.approx(whole.fit_seconds / 2, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +129,7 @@ def test_budget_decides_whether_factors_are_kept() -> None:
         ({"n_test": 10**7}, 1e9, "exceeds the 0.931 GiB of this machine"),
         ({"n_rows": 10**6, "memory_budget": 1.0}, 1e12, "Factors of 7.45 GiB exceed the memory budget of 1 GiB"),
         ({"n_rows": 10**6, "expert_size": 4000, "memory_budget": 1e3}, 1e12, "Half of expert_size=4000 would take"),
-        ({"n_rows": 10**8, "memory_budget": 1e4}, 1e15, "give it a checkpoint"),
+        ({"n_rows": 10**8, "memory_budget": 1e4, "training_experts": "all"}, 1e15, "give it a checkpoint"),
         ({"n_experts": 1000}, 1e12, "Experts of at most 10 rows know little"),
     ],
 )

@@ -18,7 +18,7 @@ from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray
 from gpcommittee.training import FactorisedObjective, SearchSpace, Trained, bound_messages, stopping_advice, train
-from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
+from gpcommittee.training.checkpoint import EvaluationLog, StageLog, fingerprint
 from naive import NaiveGP
 
 GP = NaiveGP(np.array([0.8, 1.2]), 1.5, 0.05)
@@ -34,7 +34,7 @@ def objective() -> FactorisedObjective:
     return FactorisedObjective(KERNEL, blocks, SerialEngine())
 
 
-def run(function: Objective, *, limit: int = 200, log: EvaluationLog | None = None) -> Trained:
+def run(function: Objective, *, limit: int = 200, log: StageLog | None = None) -> Trained:
     return train(function, 75, SPACE, START, limit, SilentReporter(), log)
 
 
@@ -135,8 +135,8 @@ def test_an_interrupted_fit_resumes_to_the_same_bits(n: int, tmp_path: Path) -> 
     whole = run(objective())
     path = tmp_path / "fit.jsonl"
     with pytest.raises(Interrupted):
-        run(interrupted_after(n), log=EvaluationLog(path, "f"))
-    resumed = run(objective(), log=EvaluationLog(path, "f"))
+        run(interrupted_after(n), log=StageLog(EvaluationLog(path, "f"), "s"))
+    resumed = run(objective(), log=StageLog(EvaluationLog(path, "f"), "s"))
     assert resumed.record.reused == n
     np.testing.assert_array_equal(resumed.record.path, whole.record.path)
     np.testing.assert_array_equal(resumed.hyperparameters.kernel, whole.hyperparameters.kernel)
@@ -144,17 +144,17 @@ def test_an_interrupted_fit_resumes_to_the_same_bits(n: int, tmp_path: Path) -> 
 
 def test_a_finished_fit_is_replayed_without_an_evaluation(tmp_path: Path) -> None:
     path = tmp_path / "fit.jsonl"
-    whole = run(objective(), log=EvaluationLog(path, "f"))
-    replayed = run(interrupted_after(0), log=EvaluationLog(path, "f"))
+    whole = run(objective(), log=StageLog(EvaluationLog(path, "f"), "s"))
+    replayed = run(interrupted_after(0), log=StageLog(EvaluationLog(path, "f"), "s"))
     assert replayed.record.reused == whole.record.evaluations
 
 
 @pytest.mark.parametrize("cut", [1, 40])
 def test_a_line_cut_off_by_a_kill_is_dropped(cut: int, tmp_path: Path) -> None:
     path = tmp_path / "fit.jsonl"
-    whole = run(objective(), log=EvaluationLog(path, "f"))
+    whole = run(objective(), log=StageLog(EvaluationLog(path, "f"), "s"))
     path.write_bytes(path.read_bytes()[:-cut])
-    resumed = run(objective(), log=EvaluationLog(path, "f"))
+    resumed = run(objective(), log=StageLog(EvaluationLog(path, "f"), "s"))
     assert resumed.record.reused == whole.record.evaluations - 1
     np.testing.assert_array_equal(resumed.record.path, whole.record.path)
     assert all(json.loads(line) for line in path.read_text().splitlines())
@@ -162,13 +162,24 @@ def test_a_line_cut_off_by_a_kill_is_dropped(cut: int, tmp_path: Path) -> None:
 
 def test_rejected_evaluations_are_replayed_too(tmp_path: Path) -> None:
     log = EvaluationLog(tmp_path / "fit.jsonl", "f")
-    log.add(START, None)
-    log.add(START + 1, (2.5, np.array([0.1, 0.2, 0.3, 1e-300])))
+    log.add("s", START, None)
+    log.add("s", START + 1, (2.5, np.array([0.1, 0.2, 0.3, 1e-300])))
     again = EvaluationLog(tmp_path / "fit.jsonl", "f")
-    assert again.get(START) is None
-    value, gradient = again.get(START + 1) or (0.0, np.zeros(0))
+    assert again.get("s", START) is None
+    value, gradient = again.get("s", START + 1) or (0.0, np.zeros(0))
     assert value == 2.5
     np.testing.assert_array_equal(gradient, [0.1, 0.2, 0.3, 1e-300])
+
+
+def test_stages_share_a_log_and_not_their_evaluations(tmp_path: Path) -> None:
+    log = EvaluationLog(tmp_path / "fit.jsonl", "f")
+    StageLog(log, "first").add(START, (1.0, START))
+    StageLog(log, "second").add(START, (2.0, START))
+    again = EvaluationLog(tmp_path / "fit.jsonl", "f")
+    values = [evaluation[0] for stage in ("first", "second") if (evaluation := StageLog(again, stage).get(START))]
+    assert values == [1.0, 2.0]
+    with pytest.raises(KeyError):
+        StageLog(again, "third").get(START)
 
 
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
@@ -177,7 +188,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
         EvaluationLog(tmp_path / "fit.jsonl", "other")
 
 
-@pytest.mark.parametrize("content", ["not json\n", "{}\n", "[1]\n", '{"gpcommittee_checkpoint": 2}\n', "\x00\xff\n"])
+@pytest.mark.parametrize("content", ["not json\n", "{}\n", "[1]\n", '{"gpcommittee_checkpoint": 1}\n', "\x00\xff\n"])
 def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content: str, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text(content)

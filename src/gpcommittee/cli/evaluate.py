@@ -18,6 +18,7 @@ from gpcommittee.cli.options import (
     Model,
     Output,
     Quiet,
+    Tolerance,
     listed,
     nearest,
     split_names,
@@ -74,6 +75,7 @@ def evaluate(
     output: Output = Format.TABLE,
     jobs: Jobs = None,
     memory_budget: MemoryBudget = None,
+    tolerance: Tolerance = None,
     quiet: Quiet = False,
 ) -> None:
     """Score a model's predictions on a table that has the target.
@@ -93,7 +95,7 @@ def evaluate(
         from gpcommittee.cli.work.evaluate import evaluate_table, print_scores
         from gpcommittee.cli.work.model import open_model
 
-        named = open_model(model, split_names(features), n_jobs=jobs, memory_budget=memory_budget)
+        named = open_model(model, split_names(features), n_jobs=jobs, memory_budget=memory_budget, tolerance=tolerance)
         scores = evaluate_table(
             named, data, rule_names(aggregation), target=target, level=level, drop_missing=drop_missing, quiet=quiet
         )

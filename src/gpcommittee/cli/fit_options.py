@@ -13,10 +13,13 @@ from gpcommittee.cli.options import (
     AggregationName,
     DtypeName,
     KernelName,
+    MetricName,
     PartitionName,
     listed,
+    not_negative,
     one_of,
     positive,
+    some_experts,
 )
 
 COMMITTEE, TRAINING = "Committee", "Training"
@@ -84,6 +87,26 @@ PartitionBy = Annotated[
         help=f"How rows are divided among the experts: {listed(PartitionName)}.",
     ),
 ]
+PartitionMetric = Annotated[
+    MetricName,
+    typer.Option(
+        metavar="NAME",
+        parser=one_of(MetricName),
+        rich_help_panel=COMMITTEE,
+        help=f"Distance in which tree and kmeans divide them: {listed(MetricName)}; by lengthscales that are learned "
+        "on a few experts first, or by standard deviations.",
+    ),
+]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        callback=not_negative,
+        rich_help_panel=COMMITTEE,
+        help="Change of a prediction, in its standard deviations, for which experts that hardly matter are left out; "
+        "as in 0.001, and 0 for every expert.",
+    ),
+]
 NoiseVariance = Annotated[
     float,
     typer.Option(
@@ -94,9 +117,24 @@ NoiseVariance = Annotated[
     ),
 ]
 MaxEvaluations = Annotated[
-    int, typer.Option(min=1, metavar="N", rich_help_panel=TRAINING, help="Most evaluations of the likelihood.")
+    int,
+    typer.Option(min=1, metavar="N", rich_help_panel=TRAINING, help="Most evaluations of the likelihood per stage."),
 ]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", rich_help_panel=TRAINING, help="Decides the partition.")]
+TrainingExperts = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        parser=some_experts,
+        rich_help_panel=TRAINING,
+        help="Experts that the kernel is learned on: a number, auto (more and more, until more would not help) or all.",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="N", rich_help_panel=TRAINING, help="Decides the partition and the order of experts in training."
+    ),
+]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(

@@ -49,6 +49,13 @@ class PartitionName(StrEnum):
     RANDOM = "random"
 
 
+class MetricName(StrEnum):
+    """Distances in which rows are divided, by name."""
+
+    LEARNED = "learned"
+    STANDARDISED = "standardised"
+
+
 class DtypeName(StrEnum):
     """Precisions by name."""
 
@@ -91,6 +98,24 @@ def one_of(names: type[Name]) -> Callable[[str], Name]:
     return parse
 
 
+def some_experts(text: str) -> str:
+    """A number of experts, "auto" or "all"."""
+    if text not in ("auto", "all") and not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise typer.BadParameter(f"{text!r} is neither a number of at least 1 nor auto nor all.")
+    return text
+
+
+def count_or_name(text: str) -> int | str:
+    """A number where the text is one.
+
+    Examples
+    --------
+    >>> count_or_name("40"), count_or_name("auto")
+    (40, 'auto')
+    """
+    return int(text) if text.isdigit() else text
+
+
 def split_names(text: str | None) -> tuple[str, ...] | None:
     """Column names from a comma-separated list; a name that holds a comma is put in double quotes.
 
@@ -106,6 +131,13 @@ def positive(value: float | None) -> float | None:
     """Refuse a number that is not above 0."""
     if value is not None and not 0 < value < float("inf"):
         raise typer.BadParameter(f"{value} is not a finite number above 0.")
+    return value
+
+
+def not_negative(value: float | None) -> float | None:
+    """Refuse a number below 0."""
+    if value is not None and not 0 <= value < float("inf"):
+        raise typer.BadParameter(f"{value} is not a finite number of at least 0.")
     return value
 
 
@@ -163,6 +195,17 @@ MemoryBudget = Annotated[
         rich_help_panel=MACHINE,
         help="Memory for factors; beyond it they are computed again.",
         show_default="half of the machine's",
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        callback=not_negative,
+        rich_help_panel=MACHINE,
+        help="Change of a prediction, in its standard deviations, for which experts that hardly matter are left out; "
+        "as in 0.001, and 0 for every expert.",
+        show_default="the model's",
     ),
 ]
 Output = Annotated[

@@ -25,8 +25,10 @@ _OPTION_OF = {
     "memory_budget": "--memory-budget",
     "n_experts": "--n-experts",
     "n_jobs": "--jobs",
+    "partition_metric": "--partition-metric",
     "random_state": "--seed",
     "save(path)": "the command fit",
+    "training_experts": "--training-experts",
 }
 """What the library's messages say in Python, and a command line user writes."""
 

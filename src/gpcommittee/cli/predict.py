@@ -17,6 +17,7 @@ from gpcommittee.cli.options import (
     MemoryBudget,
     Model,
     Quiet,
+    Tolerance,
     listed,
     one_of,
     split_names,
@@ -60,6 +61,7 @@ def predict(
     ] = 8192,
     jobs: Jobs = None,
     memory_budget: MemoryBudget = None,
+    tolerance: Tolerance = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict every row of a table.
@@ -79,6 +81,6 @@ def predict(
         from gpcommittee.cli.work.model import open_model
         from gpcommittee.cli.work.predict import Wanted, predict_table
 
-        named = open_model(model, split_names(features), n_jobs=jobs, memory_budget=memory_budget)
+        named = open_model(model, split_names(features), n_jobs=jobs, memory_budget=memory_budget, tolerance=tolerance)
         wanted = Wanted(None if aggregation is None else aggregation.value, level, latent, drop_missing)
         predict_table(named, data, out, wanted, batch_rows=batch_rows, quiet=quiet)

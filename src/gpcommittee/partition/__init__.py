@@ -14,6 +14,7 @@ from gpcommittee.partition.tree import tree_partition
 from gpcommittee.records import FloatArray, Partition
 
 __all__ = [
+    "DISTANCE_PARTITIONERS",
     "PARTITIONERS",
     "PartitionSizes",
     "kmeans_partition",
@@ -31,6 +32,9 @@ PARTITIONERS: Mapping[str, Callable[[FloatArray, PartitionSizes, int], Partition
         "tree": tree_partition,
     }
 )
+
+DISTANCE_PARTITIONERS = frozenset({"kmeans", "tree"})
+"""Names of those that divide rows by their distances, and so depend on the scales of the inputs."""
 
 
 def partition_rows(X: FloatArray, method: str, sizes: PartitionSizes, seed: int) -> Partition:

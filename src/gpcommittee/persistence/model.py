@@ -18,9 +18,12 @@ from gpcommittee.kernels import KernelFunction
 from gpcommittee.persistence.container import read_model_file, write_model_file
 from gpcommittee.persistence.custom_kernel import custom_kernel_spec, restore_custom_kernel
 from gpcommittee.persistence.kernel_spec import kernel_from_spec, kernel_to_spec
-from gpcommittee.records import Hyperparameters, Partition, Standardisation, TrainingRecord
+from gpcommittee.records import Hyperparameters, Partition, StageRecord, Standardisation, TrainingRecord
 
 Arrays = dict[str, NDArray[Any]]
+
+BEFORE: dict[str, Any] = {"partition_metric": "standardised", "training_experts": "all"}
+"""Settings of models from before these settings existed."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ def _settings_from_spec(spec: dict[str, Any], partition: Partition, kernel: Kern
         "kernel": _kernel_from_spec(described, kernel) if isinstance(described, dict) else described,
         "partition": partition.labels() if spec["partition"] is None else spec["partition"],
     }
-    return {**spec, **special}
+    return {**BEFORE, **spec, **special}
 
 
 def _seed_or_none(random_state: object) -> int | None:
@@ -194,5 +197,6 @@ def _without_arrays(record: TrainingRecord) -> dict[str, Any]:
 def _record(spec: dict[str, Any] | None, arrays: Arrays) -> TrainingRecord | None:
     if spec is None:
         return None
-    parts = {**spec, "at_bounds": tuple(spec["at_bounds"])}
+    stages = tuple(StageRecord(**stage) for stage in spec.get("stages", ()))
+    parts = {**spec, "at_bounds": tuple(spec["at_bounds"]), "stages": stages}
     return TrainingRecord(gradient=arrays["training_gradient"], path=arrays["training_path"], **parts)

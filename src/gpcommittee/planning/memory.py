@@ -51,11 +51,11 @@ class LiveArrays:
 
 LIVE_ARRAYS: Mapping[str, LiveArrays] = MappingProxyType(
     {
-        "squared_exponential": LiveArrays(6, 4, 3),
-        "matern12": LiveArrays(9, 4, 3),
-        "matern32": LiveArrays(10, 5, 4),
-        "matern52": LiveArrays(11, 6, 5),
-        "rational_quadratic": LiveArrays(11, 4, 3),
+        "squared_exponential": LiveArrays(5, 3, 2),
+        "matern12": LiveArrays(6, 3, 2),
+        "matern32": LiveArrays(6, 3, 3),
+        "matern52": LiveArrays(7, 4, 3),
+        "rational_quadratic": LiveArrays(7, 4, 3),
     }
 )
 

@@ -19,12 +19,18 @@ from gpcommittee.planning.factors import plan_factors
 from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
 from gpcommittee.planning.nested import nested_work
 from gpcommittee.planning.rate import measure_dgemm_rate
+from gpcommittee.planning.stages import (
+    PlannedStage,
+    Training,
+    learns_metric,
+    longest_stages,
+    training_seconds,
+    typical_stages,
+)
 from gpcommittee.planning.work import additive_work, factor_work, objective_work
 from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import factor_budget
-
-TYPICAL_EVALUATIONS = 25
-"""Evaluations until convergence: 13 to 28 in four fits to real data with 3 to 8 inputs, 103 in one with 21."""
+from gpcommittee.training import METRICS, most_experts
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,14 @@ class Plan:
         test rows; kernel evaluations count by their products alone.
     machine_rate : float
         Matrix-product operations per second of all workers together.
+    stages : tuple of PlannedStage
+        Experts and evaluations of the objective in each stage of a typical fit.
     evaluations : int
-        Evaluations of the objective in a typical fit.
+        Evaluations of all stages.
     fit_seconds : float
         Time of a typical fit.
     longest_fit_seconds : float
-        Time of a fit that takes all the evaluations it is allowed.
+        Time of a fit that needs all experts, and in every stage all the evaluations it is allowed.
     predict_seconds : float
         Time of a first prediction, which makes the factors.
     advice : str
@@ -79,6 +87,7 @@ class Plan:
     factor_flops: float
     predict_flops: float
     machine_rate: float
+    stages: tuple[PlannedStage, ...]
     evaluations: int
     fit_seconds: float
     longest_fit_seconds: float
@@ -100,8 +109,10 @@ def plan_fit(
     expert_size: int | None = None,
     communication_size: int | None = None,
     partition: str = "tree",
+    partition_metric: str = "learned",
     n_jobs: int | None = None,
     max_evaluations: int = 100,
+    training_experts: int | str = "auto",
     dtype: str = "float64",
     memory_budget: float | None = None,
     aggregation: str | Rule = "grbcm",
@@ -112,8 +123,8 @@ def plan_fit(
 
     Memory is that of one process that holds all rows as float64 arrays, fits, and predicts mean and variance of all
     test rows in one call; it is meant to be right within a quarter. Time is that of workers with a processor each, and
-    meant to be right within a factor of 2 for the number of evaluations given. How many evaluations a fit needs, and
-    the sizes of k-means clusters, are known only afterwards; usual ones stand for them.
+    meant to be right within a factor of 2 for the stages given. How many experts and evaluations a fit needs, and the
+    sizes of k-means clusters, are known only afterwards; usual ones stand for them.
 
     Parameters
     ----------
@@ -122,6 +133,8 @@ def plan_fit(
     n_test : int, default=0
         Test rows.
     n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation
+        As in `CommitteeRegressor`.
+    partition_metric, training_experts
         As in `CommitteeRegressor`.
     partition : {"tree", "kmeans", "random"}, default="tree"
     machine_rate : float, optional
@@ -157,18 +170,24 @@ def plan_fit(
         kernel="squared_exponential" if kernel is None else _known("kernel", kernel, KERNELS),
         budget=factor_budget(_optional_positive("memory_budget", memory_budget)),
     )
-    most = check_count("max_evaluations", max_evaluations)
+    training = Training(
+        experts=_training_experts(training_experts, sizes.n_experts),
+        learns_metric=learns_metric(
+            partition, _known("partition_metric", partition_metric, METRICS), sizes.n_experts, case.n_features
+        ),
+        max_evaluations=check_count("max_evaluations", max_evaluations),
+    )
     rate = _optional_positive("machine_rate", machine_rate) or measure_dgemm_rate(n_jobs, dtype)
-    return _plan(case, int(n_rows), most, rate)
+    return _plan(case, int(n_rows), training, rate)
 
 
-def _plan(case: Case, n_rows: int, max_evaluations: int, rate: float) -> Plan:
+def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
     objective, factoring = objective_work(case), factor_work(case)
     moments = nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case)
     factors, at_fit = plan_factors(case), fit_memory(case)
     at_predict = predict_memory(case, factors)
-    evaluations = min(TYPICAL_EVALUATIONS, max_evaluations)
-    seconds = objective.seconds(rate, case.n_workers)
+    stages = typical_stages(training, len(case.sizes))
+    fit_seconds = training_seconds(case, stages, rate)
     expert_size = math.ceil(case.sizes.max())
     return Plan(
         n_rows=n_rows,
@@ -186,15 +205,16 @@ def _plan(case: Case, n_rows: int, max_evaluations: int, rate: float) -> Plan:
         factor_flops=factoring.flops,
         predict_flops=moments.flops,
         machine_rate=rate,
-        evaluations=evaluations,
-        fit_seconds=evaluations * seconds,
-        longest_fit_seconds=max_evaluations * seconds,
+        stages=stages,
+        evaluations=sum(stage.evaluations for stage in stages),
+        fit_seconds=fit_seconds,
+        longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate),
         predict_seconds=factoring.seconds(rate, case.n_workers) + moments.seconds(rate, case.n_workers),
         advice=advise(
             peak=max(at_fit.peak, at_predict.peak),
             factors=factors,
             budget=case.budget,
-            fit_seconds=evaluations * seconds,
+            fit_seconds=fit_seconds,
             expert_size=expert_size,
         ),
     )
@@ -204,6 +224,12 @@ def _known(name: str, value: object, allowed: Collection[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise InvalidParameterError(f"{name} must be one of {sorted(allowed)} in a plan, got {value!r}.")
     return value
+
+
+def _training_experts(value: object, n_experts: int) -> int | str:
+    if isinstance(value, str):
+        return _known("training_experts", value, ("auto", "all"))
+    return most_experts(check_count("training_experts", value), n_experts)
 
 
 def _count_from_zero(name: str, value: object) -> int:

@@ -1,7 +1,7 @@
 """Work of training and prediction, counted in floating-point operations of the code as it is.
 
 Per expert of m rows, d inputs, communication set of c rows: an evaluation of the objective takes m^3 (Cholesky m^3/3,
-inverse 2/3 m^3); an augmented factor c^2 m + 2 c m^2 + m^3/3; its moments 2 c m + m^2 per test point; a base expert
+inverse 2/3 m^3); an augmented factor c^2 m + 5/4 c m^2 + m^3/3; its moments 2 c m + m^2 per test point; a base expert
 m^3/3 and m^2. Kernel evaluations are counted in matrix-product operations that take the same time.
 """
 
@@ -34,7 +34,7 @@ def factor_work(case: Case) -> Work:
     own = c**2 + float((others**2).sum())
     entries = own + coupled * float(others.sum())
     return Work(
-        products=2 * coupled * float((others**2).sum()) + 2 * case.n_features * entries,
+        products=1.25 * coupled * float((others**2).sum()) + 2 * case.n_features * entries,
         solves=coupled**2 * float(others.sum()),
         factorisations=(c**3 + float((others**3).sum())) / 3,
         entries=KERNEL_COSTS[case.kernel].value * (entries + own),

@@ -2,6 +2,7 @@
 
 The optimiser is deterministic, so a fit that was killed is resumed by running it again with the evaluations it had made
 read from the log instead of computed: the same path, the same result to the last bit, whatever moment it was killed at.
+Stages of a fit, which evaluate different experts, share the log and tell their evaluations apart by a key.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from numpy.typing import NDArray
 from gpcommittee.errors import CheckpointError
 from gpcommittee.records import FloatArray
 
-VERSION = 1
+VERSION = 2
+"""2: evaluations carry the key of their stage."""
 
 Evaluation = tuple[float, FloatArray] | None
 """Objective and gradient, or None where a factor failed."""
@@ -52,7 +55,7 @@ class EvaluationLog:
 
     def __init__(self, path: str | os.PathLike[str], fit_fingerprint: str) -> None:
         self.path = Path(path)
-        self._known: dict[bytes, Evaluation] = {}
+        self._known: dict[tuple[str, bytes], Evaluation] = {}
         header = {"gpcommittee_checkpoint": VERSION, "fingerprint": fit_fingerprint}
         content = self._content() if self.path.exists() else b""
         if _is_cut_off_header(content, header):
@@ -61,20 +64,20 @@ class EvaluationLog:
         else:
             self._read(content, fit_fingerprint)
 
-    def get(self, theta: FloatArray) -> Evaluation:
-        """The logged evaluation at exactly this point.
+    def get(self, stage: str, theta: FloatArray) -> Evaluation:
+        """The logged evaluation of a stage's objective at exactly this point.
 
         Raises
         ------
         KeyError
-            If the point is not in the log.
+            If it is not in the log.
         """
-        return self._known[theta.tobytes()]
+        return self._known[stage, theta.tobytes()]
 
-    def add(self, theta: FloatArray, evaluation: Evaluation) -> None:
+    def add(self, stage: str, theta: FloatArray, evaluation: Evaluation) -> None:
         """Append an evaluation; it is on disk when this returns."""
         value, gradient = (None, None) if evaluation is None else (evaluation[0], evaluation[1].tolist())
-        self._append({"theta": theta.tolist(), "value": value, "gradient": gradient})
+        self._append({"stage": stage, "theta": theta.tolist(), "value": value, "gradient": gradient})
 
     def _append(self, entry: dict[str, object]) -> None:
         try:
@@ -89,7 +92,7 @@ class EvaluationLog:
         entries = self._complete_lines(content)
         if not entries or entries[0].get("gpcommittee_checkpoint") != VERSION:
             raise CheckpointError(f"{self.path} is not a checkpoint of this version; choose another path or remove it.")
-        if entries[0]["fingerprint"] != fit_fingerprint:
+        if entries[0].get("fingerprint") != fit_fingerprint:
             raise CheckpointError(
                 f"The checkpoint {self.path} belongs to another fit (other data, settings or library version); "
                 "choose another path or remove it to start afresh."
@@ -117,10 +120,33 @@ class EvaluationLog:
         return entries
 
 
-def _evaluation(entry: dict[str, Any]) -> tuple[bytes, Evaluation]:
-    """Point and evaluation of one line."""
+@dataclass(frozen=True)
+class StageLog:
+    """A log's part of one stage.
+
+    Attributes
+    ----------
+    log : EvaluationLog
+    stage : str
+        Key of all that the stage's objective depends on beyond the fit's fingerprint.
+    """
+
+    log: EvaluationLog
+    stage: str
+
+    def get(self, theta: FloatArray) -> Evaluation:
+        """As `EvaluationLog.get`."""
+        return self.log.get(self.stage, theta)
+
+    def add(self, theta: FloatArray, evaluation: Evaluation) -> None:
+        """As `EvaluationLog.add`."""
+        self.log.add(self.stage, theta, evaluation)
+
+
+def _evaluation(entry: dict[str, Any]) -> tuple[tuple[str, bytes], Evaluation]:
+    """Stage, point and evaluation of one line."""
     evaluation = None if entry["value"] is None else (float(entry["value"]), np.array(entry["gradient"], dtype=float))
-    return np.array(entry["theta"], dtype=float).tobytes(), evaluation
+    return (str(entry["stage"]), np.array(entry["theta"], dtype=float).tobytes()), evaluation
 
 
 def _is_cut_off_header(content: bytes, header: dict[str, object]) -> bool:

@@ -1,83 +1,25 @@
-"""From standardised data and a partition to a fitted committee."""
+"""From divided rows to a fitted committee."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import gpytorch
 import numpy as np
-import scipy
-import torch
 
-from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee
-from gpcommittee.kernels import KernelFunction
-from gpcommittee.progress import Reporter
-from gpcommittee.records import FloatArray, Hyperparameters, Partition
-from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
-from gpcommittee.training.objective import FactorisedObjective
-from gpcommittee.training.optimise import Trained, train
-from gpcommittee.training.space import SearchSpace
+from gpcommittee.training.optimise import Trained
+from gpcommittee.training.part import Part
+from gpcommittee.training.prepare import Prepared, most_experts
+from gpcommittee.training.schedule import FEW, expert_order
+from gpcommittee.training.staged import train_in_stages
 
 
-@dataclass(frozen=True)
-class FitOptions:
-    """How the hyperparameters are learned.
-
-    Attributes
-    ----------
-    optimise : bool
-    max_evaluations : int
-    checkpoint : path-like or None
-    """
-
-    optimise: bool
-    max_evaluations: int
-    checkpoint: str | os.PathLike[str] | None
-
-
-def arrange(
-    kernel: KernelFunction, X: FloatArray, y: FloatArray, partition: Partition, noise_variance: float
-) -> Committee:
-    """The committee before training: rows ordered by expert, the kernel's present values as hyperparameters.
-
-    Parameters
-    ----------
-    kernel : KernelFunction
-    X : ndarray, shape (n_rows, n_features)
-        Standardised inputs.
-    y : ndarray, shape (n_rows,)
-        Standardised target.
-    partition : Partition
-    noise_variance : float
-        On a target of variance 1.
-
-    Returns
-    -------
-    Committee
-    """
-    return Committee(
-        kernel,
-        Hyperparameters(kernel.start, float(np.log(noise_variance))),
-        kernel.tensor(X[partition.order]),
-        kernel.tensor(y[partition.order]),
-        partition.offsets,
-    )
-
-
-def fit_committee(
-    initial: Committee, options: FitOptions, engine: Engine, reporter: Reporter
-) -> tuple[Committee, Trained | None]:
+def fit_committee(prepared: Prepared) -> tuple[Committee, Trained | None]:
     """Learn the hyperparameters of a committee.
 
     Parameters
     ----------
-    initial : Committee
-        Its hyperparameters are the start.
-    options : FitOptions
-    engine : Engine
-    reporter : Reporter
+    prepared : Prepared
 
     Returns
     -------
@@ -88,26 +30,24 @@ def fit_committee(
     Raises
     ------
     CheckpointError
-        If the checkpoint belongs to another fit.
+        If the checkpoint cannot be written.
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored at the start.
     """
+    options, trainer, n_experts = prepared.options, prepared.trainer, prepared.partition.n_experts
     if not options.optimise:
-        return initial, None
-    start = np.append(initial.hyperparameters.kernel, initial.hyperparameters.log_noise_variance)
-    blocks = [initial.block(expert) for expert in range(initial.n_experts)]
-    objective = FactorisedObjective(initial.kernel, blocks, engine)
-    log = _open_log(initial, start, options)
-    space = SearchSpace.of(initial.kernel)
-    trained = train(objective, len(initial.y), space, start, options.max_evaluations, reporter, log)
-    if log is not None and trained.record.reused:
-        reporter.message(f"Reused {trained.record.reused} evaluations from the checkpoint {log.path}.")
-    return replace(initial, hyperparameters=trained.hyperparameters), trained
+        return prepared.committee, None
+    order = expert_order(n_experts, options.seed)
 
+    def first(size: int) -> Part:
+        experts = order[:size] if size < n_experts else np.arange(size)
+        return Part.of_committee(prepared.committee, prepared.partition, experts, prepared.metric)
 
-def _open_log(committee: Committee, start: FloatArray, options: FitOptions) -> EvaluationLog | None:
-    if options.checkpoint is None:
-        return None
-    settings = (committee.kernel.identity, torch.__version__, gpytorch.__version__, scipy.__version__)
-    arrays = (start, committee.offsets, committee.X.cpu().numpy(), committee.y.cpu().numpy())
-    return EvaluationLog(options.checkpoint, fingerprint(settings, arrays))
+    if options.training_experts == "auto" and n_experts > FEW:
+        course = train_in_stages(trainer, prepared.course, first, n_experts)
+    else:
+        course = trainer.stage(prepared.course, first(most_experts(options.training_experts, n_experts)))
+    trained = course.trained
+    if trainer.log is not None and trained.record.reused:
+        trainer.reporter.message(f"Reused {trained.record.reused} evaluations from the checkpoint {trainer.log.path}.")
+    return replace(prepared.committee, hyperparameters=trained.hyperparameters), trained

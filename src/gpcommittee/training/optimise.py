@@ -11,7 +11,7 @@ from scipy.optimize import OptimizeResult, minimize
 from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Hyperparameters, TrainingRecord
-from gpcommittee.training.checkpoint import Evaluation, EvaluationLog
+from gpcommittee.training.checkpoint import Evaluation, StageLog
 from gpcommittee.training.space import SearchSpace
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -20,7 +20,7 @@ GRADIENT_TOLERANCE = 1e-5
 """Largest projected gradient, per row, at which training has converged."""
 
 VALUE_TOLERANCE = 1e-9
-"""Relative change of the objective in one iteration at which training has converged."""
+"""Relative change of the objective in one iteration at which training has converged, unless another is given."""
 
 REJECTION_STEEPNESS = 10.0
 """Curvature of the bowl, per row, that stands in for the objective where a factor fails."""
@@ -56,7 +56,10 @@ def train(
     start: FloatArray,
     max_evaluations: int,
     reporter: Reporter,
-    log: EvaluationLog | None = None,
+    log: StageLog | None = None,
+    *,
+    value_tolerance: float = VALUE_TOLERANCE,
+    stage_name: str = "train",
 ) -> Trained:
     """Minimise the objective from ``start`` by L-BFGS-B.
 
@@ -71,8 +74,12 @@ def train(
         Moved into the bounds if it is outside.
     max_evaluations : int
     reporter : Reporter
-    log : EvaluationLog, optional
+    log : StageLog, optional
         Evaluations are read from it where it has them, and added to it where it has not.
+    value_tolerance : float
+        Relative change of the objective in one iteration at which training has converged.
+    stage_name : str
+        For the reporter.
 
     Returns
     -------
@@ -90,19 +97,19 @@ def train(
     Byrd, Lu, Nocedal and Zhu (1995), "A limited memory algorithm for bound constrained optimization", SIAM Journal on
     Scientific Computing 16(5).
     """
-    with reporter.stage("train", max_evaluations, unit="evaluations") as stage:
+    with reporter.stage(stage_name, max_evaluations, unit="evaluations") as stage:
         tracker = _Tracker(objective, n_rows, max_evaluations, stage.advance, log)
-        result = _run(tracker, np.clip(start, space.lower, space.upper), space)
+        result = _run(tracker, np.clip(start, space.lower, space.upper), space, value_tolerance)
     return _trained(tracker, result, space)
 
 
-def _run(tracker: _Tracker, start: FloatArray, space: SearchSpace) -> OptimizeResult:
+def _run(tracker: _Tracker, start: FloatArray, space: SearchSpace, value_tolerance: float) -> OptimizeResult:
     bounds = list(zip(space.lower, space.upper, strict=True))
     options = {
         "maxiter": tracker.limit,
         "maxfun": 2 * tracker.limit,
         "gtol": GRADIENT_TOLERANCE,
-        "ftol": VALUE_TOLERANCE,
+        "ftol": value_tolerance,
     }
     try:
         return minimize(tracker, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
@@ -139,7 +146,7 @@ class _Tracker:
         n_rows: int,
         limit: int,
         advance: Callable[[int, str | None], None],
-        log: EvaluationLog | None,
+        log: StageLog | None,
     ) -> None:
         self.objective = objective
         self.n_rows = n_rows

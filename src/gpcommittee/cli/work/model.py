@@ -46,7 +46,12 @@ def named_inputs(X: FloatArray, names: Sequence[str]) -> pa.Table:
 
 
 def open_model(
-    path: Path, features: tuple[str, ...] | None, *, n_jobs: int | None, memory_budget: float | None
+    path: Path,
+    features: tuple[str, ...] | None,
+    *,
+    n_jobs: int | None,
+    memory_budget: float | None,
+    tolerance: float | None,
 ) -> NamedModel:
     """Load a model and find out which columns it needs.
 
@@ -57,6 +62,7 @@ def open_model(
         Columns in the model's order, for a model that does not know them.
     n_jobs : int or None
     memory_budget : float or None
+    tolerance : float or None
         Instead of the settings in the file, if given.
 
     Raises
@@ -67,8 +73,8 @@ def open_model(
         If features are given and known, or needed and not given, or not as many as the model has.
     """
     regressor = CommitteeRegressor.load(path)
-    machine = {"n_jobs": n_jobs, "memory_budget": memory_budget}
-    regressor.set_params(verbose=0, **{name: value for name, value in machine.items() if value is not None})
+    given = {"n_jobs": n_jobs, "memory_budget": memory_budget, "tolerance": tolerance}
+    regressor.set_params(verbose=0, **{name: value for name, value in given.items() if value is not None})
     return NamedModel(path, regressor, _columns(path, regressor, features))
 
 

@@ -1,0 +1,122 @@
+"""Stages of training that a fit will typically go through, and the most that it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpcommittee.partition import DISTANCE_PARTITIONERS
+from gpcommittee.planning.case import Case
+from gpcommittee.planning.work import objective_work
+from gpcommittee.training.schedule import FEW, FIRST_STAGE, next_step, pilot_sizes
+
+ONLY_EVALUATIONS = 25
+"""Evaluations until convergence in one stage: 13 to 28 in four fits to real data with 3 to 8 inputs, 103 in one with
+21."""
+
+FIRST_EVALUATIONS = 20
+"""The same in the first stage of several, which starts from nothing; measured 12 to 28."""
+
+NEXT_EVALUATIONS = 15
+"""The same in stages that start from the optimum of another; measured 7 to 19 with 3 to 8 inputs, 12
+to 31 with 11, 33 to 47 with 21."""
+
+TYPICAL_LOSS = 0.3
+"""Nats per row that the optimum of one expert lacks; measured 0.05 to 0.9. It decides how many experts are enough."""
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """One stage of training.
+
+    Attributes
+    ----------
+    n_experts : int
+    evaluations : int
+        Of its objective.
+    """
+
+    n_experts: int
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings that decide the stages.
+
+    Attributes
+    ----------
+    experts : int, "auto" or "all"
+    learns_metric : bool
+        Whether rows are divided again after the first stages.
+    max_evaluations : int
+        In each stage.
+    """
+
+    experts: int | str
+    learns_metric: bool
+    max_evaluations: int
+
+
+def learns_metric(partition: str, partition_metric: str, n_experts: int, n_features: int) -> bool:
+    """Whether a fit divides the rows again in the metric of learned lengthscales."""
+    divides_by_distance = partition in DISTANCE_PARTITIONERS and n_experts > 2 and n_features > 1
+    return divides_by_distance and partition_metric == "learned"
+
+
+def typical_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ...]:
+    """Stages of a typical fit.
+
+    Examples
+    --------
+    >>> [stage.n_experts for stage in typical_stages(Training("auto", True, 100), 20)]
+    [4, 20]
+    >>> [stage.n_experts for stage in typical_stages(Training("auto", True, 100), 2000)]
+    [4, 16, 64, 261]
+    >>> typical_stages(Training("all", False, 100), 20)
+    (PlannedStage(n_experts=20, evaluations=25),)
+    """
+    sizes = list(_sizes(training, n_experts, TYPICAL_LOSS))
+    first = FIRST_EVALUATIONS if len(sizes) > 1 else ONLY_EVALUATIONS
+    evaluations = [first] + [NEXT_EVALUATIONS] * (len(sizes) - 1)
+    return tuple(
+        PlannedStage(size, min(count, training.max_evaluations)) for size, count in zip(sizes, evaluations, strict=True)
+    )
+
+
+def longest_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ...]:
+    """Stages of a fit that needs all experts and all the evaluations it is allowed."""
+    return tuple(PlannedStage(size, training.max_evaluations) for size in _sizes(training, n_experts, None))
+
+
+def training_seconds(case: Case, stages: tuple[PlannedStage, ...], rate: float) -> float:
+    """Time of the stages, whose experts are as large as those of the whole committee."""
+    return sum(
+        stage.evaluations * objective_work(_part(case, stage.n_experts)).seconds(rate, case.n_workers)
+        for stage in stages
+    )
+
+
+def _part(case: Case, n_experts: int) -> Case:
+    chosen = np.linspace(0, len(case.sizes) - 1, n_experts).round().astype(int)
+    return replace(case, sizes=case.sizes[chosen])
+
+
+def _sizes(training: Training, n_experts: int, loss_of_one: float | None) -> Iterator[int]:
+    """Experts of each stage; without a loss every stage is followed by another until all experts are used."""
+    most = training.experts if isinstance(training.experts, int) else n_experts
+    pilots = pilot_sizes(n_experts, most) if training.learns_metric else ()
+    yield from pilots
+    if training.experts != "auto" or n_experts <= FEW:
+        yield most
+        return
+    if not pilots:
+        yield FIRST_STAGE
+    size, known, may_be_last = (pilots or (FIRST_STAGE,))[-1], len(pilots) > 1, False
+    while not may_be_last:
+        loss = loss_of_one * (1 / size - 1 / n_experts) if loss_of_one is not None and known else None
+        step = next_step(size, n_experts, loss)
+        yield step.size
+        size, known, may_be_last = step.size, True, step.may_be_last

@@ -1,0 +1,121 @@
+"""The objective of a stage: some of the experts stand for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpcommittee.engines import Engine
+from gpcommittee.experts import Committee
+from gpcommittee.kernels import KernelFunction
+from gpcommittee.records import FloatArray, IntArray, Partition
+from gpcommittee.training.checkpoint import fingerprint
+from gpcommittee.training.objective import Block, FactorisedObjective
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of a committee's experts, or all, in the order in which they join.
+
+    Attributes
+    ----------
+    blocks : sequence of (X, y)
+        Standardised inputs (m, d) and target (m,) of each.
+    n_committee : int
+        Experts of the whole committee.
+    metric : str
+        In which the rows were divided.
+    key : str
+        Of all that decides which rows these are.
+    """
+
+    blocks: Sequence[Block]
+    n_committee: int
+    metric: str
+    key: str
+
+    @classmethod
+    def of_rows(
+        cls, kernel: KernelFunction, X: FloatArray, y: FloatArray, partition: Partition, experts: IntArray
+    ) -> Part:
+        """From all rows, of which those of the given experts are copied.
+
+        Parameters
+        ----------
+        kernel : KernelFunction
+        X, y : ndarray, shapes (n_rows, n_features) and (n_rows,)
+            Standardised.
+        partition : Partition
+            In the standardised metric.
+        experts : ndarray of int64
+        """
+        rows = [partition.rows(int(expert)) for expert in experts]
+        blocks = [(kernel.tensor(X[of_expert]), kernel.tensor(y[of_expert])) for of_expert in rows]
+        return cls(blocks, partition.n_experts, "standardised", _key("standardised", partition, experts))
+
+    @classmethod
+    def of_committee(cls, committee: Committee, partition: Partition, experts: IntArray, metric: str) -> Part:
+        """From a committee, by views.
+
+        Parameters
+        ----------
+        committee : Committee
+        partition : Partition
+            From which it was arranged.
+        experts : ndarray of int64
+        metric : str
+        """
+        blocks = [committee.block(int(expert)) for expert in experts]
+        return cls(blocks, partition.n_experts, metric, _key(metric, partition, experts))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of the committee."""
+        return len(self.blocks) == self.n_committee
+
+    @property
+    def rows(self) -> IntArray:
+        """Rows of each expert, shape (n_experts,)."""
+        return np.array([len(y) for _, y in self.blocks], dtype=np.int64)
+
+
+def _key(metric: str, partition: Partition, experts: IntArray) -> str:
+    chosen = [partition.rows(int(expert)) for expert in experts]
+    return fingerprint([metric], [np.concatenate(chosen), np.array([len(rows) for rows in chosen])])
+
+
+class PartObjective:
+    """The whole committee's objective as a part of its experts estimates it: their sum by their share of the rows.
+
+    Log priors count once, as they do for the whole. With all experts this is the factorised objective itself.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    blocks : sequence of (X, y)
+        Of the part's experts.
+    n_rows : int
+        Rows of the whole committee.
+    engine : Engine
+    """
+
+    def __init__(self, kernel: KernelFunction, blocks: Sequence[Block], n_rows: int, engine: Engine) -> None:
+        self._sum = FactorisedObjective(kernel, blocks, engine)
+        self._prior = FactorisedObjective(kernel, [], engine)
+        self._weight = n_rows / self._sum.n_rows
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,).
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If an expert's noisy covariance cannot be factored there.
+        """
+        value, gradient = self._sum(theta)
+        if self._weight == 1.0:
+            return value, gradient
+        prior, prior_gradient = self._prior(theta)
+        return prior + self._weight * (value - prior), prior_gradient + self._weight * (gradient - prior_gradient)

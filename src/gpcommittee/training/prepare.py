@@ -1,0 +1,206 @@
+"""From standardised data to a committee whose rows are divided, if need be in the metric of its own lengthscales."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import gpytorch
+import numpy as np
+import scipy
+import torch
+
+from gpcommittee.engines import Engine
+from gpcommittee.errors import InvalidParameterError
+from gpcommittee.experts import Committee
+from gpcommittee.kernels import KernelFunction
+from gpcommittee.progress import Reporter
+from gpcommittee.records import FloatArray, Hyperparameters, IntArray, Partition
+from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
+from gpcommittee.training.metric import input_scales
+from gpcommittee.training.part import Part
+from gpcommittee.training.schedule import expert_order, pilot_sizes
+from gpcommittee.training.space import SearchSpace
+from gpcommittee.training.staged import EARLY_TOLERANCE, Course, Trainer
+
+METRICS = ("learned", "standardised")
+"""Distances in which rows are divided."""
+
+Divide = Callable[[FloatArray], Partition]
+"""From inputs to a partition, always with the same communication set."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How the hyperparameters are learned.
+
+    Attributes
+    ----------
+    optimise : bool
+    max_evaluations : int
+        In each stage.
+    checkpoint : path-like or None
+    training_experts : int, "auto" or "all"
+    partition_metric : str
+        "standardised" or "learned".
+    seed : int
+        Decides which experts are used first.
+    """
+
+    optimise: bool
+    max_evaluations: int
+    checkpoint: str | os.PathLike[str] | None
+    training_experts: int | str
+    partition_metric: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fit whose rows are divided.
+
+    Attributes
+    ----------
+    committee : Committee
+        With the hyperparameters learned so far.
+    partition : Partition
+    metric : str
+        In which the rows were divided.
+    course : Course
+        Stages that learned the metric, if any.
+    trainer : Trainer
+    options : FitOptions
+    """
+
+    committee: Committee
+    partition: Partition
+    metric: str
+    course: Course
+    trainer: Trainer
+    options: FitOptions
+
+
+def arrange(
+    kernel: KernelFunction, X: FloatArray, y: FloatArray, partition: Partition, noise_variance: float
+) -> Committee:
+    """The committee before training: rows ordered by expert, the kernel's present values as hyperparameters.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    X : ndarray, shape (n_rows, n_features)
+        Standardised inputs.
+    y : ndarray, shape (n_rows,)
+        Standardised target.
+    partition : Partition
+    noise_variance : float
+        On a target of variance 1.
+
+    Returns
+    -------
+    Committee
+    """
+    return Committee(
+        kernel,
+        Hyperparameters(kernel.start, float(np.log(noise_variance))),
+        kernel.tensor(X[partition.order]),
+        kernel.tensor(y[partition.order]),
+        partition.offsets,
+    )
+
+
+def prepare(
+    kernel: KernelFunction,
+    X: FloatArray,
+    y: FloatArray,
+    noise_variance: float,
+    divide: Divide,
+    options: FitOptions,
+    engine: Engine,
+    reporter: Reporter,
+) -> Prepared:
+    """Divide the rows among experts, in the learned metric if that is asked for.
+
+    In the learned metric rows are divided as they are, lengthscales are learned on a few experts, and rows are divided
+    again with the inputs divided by the lengthscales. Where nothing is optimised, the kernel's present ones serve.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    X : ndarray, shape (n_rows, n_features)
+        Standardised inputs.
+    y : ndarray, shape (n_rows,)
+        Standardised target.
+    noise_variance : float
+        Its start, on a target of variance 1.
+    divide : callable
+    options : FitOptions
+    engine : Engine
+    reporter : Reporter
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    InvalidParameterError
+        If more experts are to be trained on than there are.
+    CheckpointError
+        If the checkpoint belongs to another fit.
+    NotPositiveDefiniteError
+        If an expert's covariance cannot be factored at the start.
+    """
+    partition = divide(X)
+    most = most_experts(options.training_experts, partition.n_experts)
+    start = np.append(kernel.start, np.log(noise_variance))
+    log = _open_log(kernel, start, X, y, partition, options)
+    trainer = Trainer(kernel, SearchSpace.of(kernel), start, len(y), options.max_evaluations, engine, reporter, log)
+    course, metric = Course(start), "standardised"
+    if options.partition_metric == "learned" and partition.n_experts > 2 and X.shape[1] > 1:
+        if options.optimise:
+            order = expert_order(partition.n_experts, options.seed)
+            course = _pilot(trainer, X, y, partition, [order[:n] for n in pilot_sizes(partition.n_experts, most)])
+        scales = input_scales(kernel, course.theta[:-1], X)
+        if scales is not None:
+            partition, metric = divide(X / scales), "learned"
+    arranged = arrange(kernel, X, y, partition, noise_variance)
+    committee = replace(arranged, hyperparameters=course.hyperparameters)
+    return Prepared(committee, partition, metric, course, trainer, options)
+
+
+def _pilot(trainer: Trainer, X: FloatArray, y: FloatArray, partition: Partition, parts: Sequence[IntArray]) -> Course:
+    """Stages on a few experts, which learn the metric."""
+    course = Course(trainer.start)
+    for experts in parts:
+        course = trainer.stage(course, Part.of_rows(trainer.kernel, X, y, partition, experts), EARLY_TOLERANCE)
+    return course
+
+
+def most_experts(training_experts: int | str, n_experts: int) -> int:
+    """Experts that training may use.
+
+    Raises
+    ------
+    InvalidParameterError
+        If more are asked for than there are.
+    """
+    if isinstance(training_experts, str):
+        return n_experts
+    if training_experts > n_experts:
+        raise InvalidParameterError(
+            f"training_experts={training_experts} exceeds the {n_experts} experts; choose a number from 1 to "
+            f"{n_experts}, 'auto' or 'all'."
+        )
+    return training_experts
+
+
+def _open_log(
+    kernel: KernelFunction, start: FloatArray, X: FloatArray, y: FloatArray, partition: Partition, options: FitOptions
+) -> EvaluationLog | None:
+    if options.checkpoint is None or not options.optimise:
+        return None
+    versions = (torch.__version__, gpytorch.__version__, scipy.__version__)
+    settings = (kernel.identity, str(kernel.dtype), *versions)
+    return EvaluationLog(options.checkpoint, fingerprint(settings, (start, partition.offsets, partition.order, X, y)))
