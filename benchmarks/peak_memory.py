@@ -99,6 +99,8 @@ def main() -> int:
         "n_experts": arguments.experts,
         "max_evaluations": arguments.evaluations,
         "n_jobs": arguments.jobs,
+        "training_experts": "all",
+        "partition_metric": "standardised",
     }
     plan = plan_fit(arguments.rows, arguments.features, arguments.test_rows, **settings)
     model = CommitteeRegressor(**settings, random_state=0, verbose=1)

@@ -7,7 +7,7 @@ from benchmarks._data import load_rows
 from benchmarks._memory import GIBIBYTE
 from benchmarks.paper.measure import Row
 from benchmarks.speed.options import Options
-from gpcommittee.planning import Memory, Plan, plan_fit
+from gpcommittee.planning import Memory, plan_fit
 
 KERNELS = {"kin40k": "squared_exponential", "geoid": "matern32", "electric": "squared_exponential"}
 
@@ -30,9 +30,9 @@ def _of_data(name: str, options: Options) -> list[Row]:
     shape = (*data.X_train.shape, len(data.X_test))
     planned = plan_fit(*shape, **settings, machine_rate=measured["fit"]["dgemm_gflops"] * 1e9)  # type: ignore[arg-type]
     print(f"  {name}: measured {measured['predict']['peak_gib']:.2f} GiB", flush=True)
-    typical = {"planned_typical_seconds": planned.fit_seconds, "evaluations": measured["evaluations"]}
+    evaluations = {"planned_evaluations": planned.evaluations, "evaluations": measured["evaluations"]}
     return [
-        _row(name, "fit", measured, planned.fit_memory, _fit_seconds(planned, measured)) | typical,
+        _row(name, "fit", measured, planned.fit_memory, planned.fit_seconds) | evaluations,
         _row(name, "predict", measured, planned.predict_memory, planned.predict_seconds),
     ]
 
@@ -41,11 +41,6 @@ def _sizes(name: str, options: Options) -> tuple[int | None, int | None]:
     if name == "kin40k":
         return options.kin40k_rows, options.plan_test_rows if options.kin40k_rows else None
     return options.rows, options.plan_test_rows
-
-
-def _fit_seconds(planned: Plan, measured: Answer) -> float:
-    """Of as many evaluations as the fit took; the plan itself guesses how many."""
-    return float(planned.fit_seconds / planned.evaluations * measured["evaluations"])
 
 
 def _row(name: str, stage: str, measured: Answer, memory: Memory, seconds: float) -> Row:

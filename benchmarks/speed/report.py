@@ -124,7 +124,7 @@ SECTIONS: Mapping[str, Sequence[Section]] = {
     "plan": (
         Section(
             "What `plan` says and what happens",
-            "One worker, a process of its own. Planned seconds are for the evaluations that the fit took.",
+            "One worker, a process of its own. Planned seconds are those of a typical fit.",
             {
                 "data": ("dataset", "{}"),
                 "stage": ("stage", "{}"),

@@ -100,7 +100,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Largest change that leaving experts out may make to a prediction of GRBCM, RBCM or BCM: of the mean in predicted
         standard deviations, of the variance relative to it. Only experts that matter at a test point are computed, so
         that a prediction costs little more with many experts than with few; within the tolerance it may then depend on
-        the points predicted along with it. 0: every expert at every point.
+        the points predicted along with it. 0, with fewer than 50 experts and in float32: every expert at every point.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
     verbose : int, default=0
@@ -354,6 +354,13 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             If no allowed jitter lets an expert's covariance be factored.
         MemoryBudgetError
             If the block does not fit the memory budget.
+
+        Warns
+        -----
+        JitterWarning
+            If an expert's covariance needed jitter to be factored.
+        PrecisionWarning
+            If float32 was asked for and an expert's covariance could be factored in float64 only.
         """
         check_is_fitted(self)
         rule = make_rule(aggregation)
@@ -363,6 +370,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._store.budget = self._factor_budget()
         with plain_torch():
             mean, covariance = npae_covariance(rule, request, self._store, make_engine(self.n_jobs))
+        self._warn_of_numerics(stacklevel=3)
         if include_noise:
             covariance[np.diag_indices_from(covariance)] += self.noise_variance_ * self.scaling_.y_scale**2
         return mean, covariance
@@ -459,21 +467,25 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             predictions = predict_rules(
                 store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only, tolerance=tolerance
             )
+        self._warn_of_numerics()
+        return predictions
+
+    def _warn_of_numerics(self, stacklevel: int = 4) -> None:
+        store = self._store
         if store.in_double:
             warnings.warn(
                 f"The covariances of {len(store.in_double)} of {store.committee.n_experts} experts are too close to "
                 "singular for float32; these are computed in float64, which takes twice the memory and time.",
                 PrecisionWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
         if store.largest_jitter > 0:
             warnings.warn(
                 f"An expert's covariance needed jitter of {store.largest_jitter:.1e} of the mean prior variance; "
                 "predictions there are slightly smoother than the model says.",
                 JitterWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
-        return predictions
 
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))

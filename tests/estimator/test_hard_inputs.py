@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -385,4 +386,24 @@ def test_experts_that_float32_cannot_factor_are_computed_in_float64(noise_varian
         mean, std = single.predict(X, return_std=True, aggregation=rule)
     expected = double.predict(X, return_std=True, aggregation=rule)
     np.testing.assert_allclose(mean, expected[0], atol=2e-3 * y.std())
-    np.testing.assert_allclose(std, expected[1], rtol=0.1)
+    np.testing.assert_allclose(std, expected[1], rtol=0.01)
+
+
+def test_a_float32_model_predicts_the_same_from_its_file(tmp_path: Path) -> None:
+    X, _ = data(120)
+    model = quiet_fit(regressor(dtype="float32"), X, np.sin(X).sum(axis=1))
+    model.save(tmp_path / "model.gpc")
+    loaded = CommitteeRegressor.load(tmp_path / "model.gpc")
+    for rule in ("grbcm", "npae"):
+        np.testing.assert_array_equal(predict_quietly(loaded, X, rule), predict_quietly(model, X, rule))
+
+
+@pytest.mark.parametrize("noise_variance", [1e-6, 1e-4])
+def test_the_covariance_in_float32_has_the_variances_of_npae(noise_variance: float) -> None:
+    X, y = data(120)
+    model = quiet_fit(regressor(dtype="float32", optimizer=None, noise_variance=noise_variance), X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GPCommitteeWarning)
+        _, covariance = model.predict_covariance(X[:20])
+        _, std = model.predict(X[:20], return_std=True, aggregation="npae")
+    np.testing.assert_allclose(np.diag(covariance), std**2, rtol=0.02)

@@ -12,9 +12,15 @@ from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.partition import PartitionSizes, partition_rows
-from gpcommittee.prediction import FactorStore, predict_rules
+from gpcommittee.prediction import FactorStore, predict, predict_rules
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray, Hyperparameters, Prediction
+
+
+@pytest.fixture(autouse=True)
+def _choose_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "FEWEST_EXPERTS", 4)
+
 
 RULES: list[AdditiveRule] = [GRBCM(), GRBCM(lead="first"), GRBCM(lead=None), GRBCM(level="observation"), RBCM(), BCM()]
 
@@ -38,9 +44,22 @@ def make_committee(
         X = generator.uniform(-2, 2, (9, n_features))[generator.integers(9, size=n_rows)] + 0.1 * X
     if inputs == "duplicated":
         X = X[generator.integers(n_rows // 4, size=n_rows)]
-    y = np.sin(3 * X).sum(axis=1) + np.sqrt(noise) * generator.standard_normal(n_rows)
-    function = KernelFunction(make_kernel(kernel, n_features))
-    found = partition_rows(X, partition, PartitionSizes(n_experts, size), 0)
+    return committee_on(X, partition, n_experts=n_experts, kernel=kernel, lengthscale=lengthscale, noise=noise)
+
+
+def committee_on(
+    X: FloatArray,
+    partition: str,
+    *,
+    n_experts: int,
+    lengthscale: float,
+    noise: float,
+    kernel: str = "squared_exponential",
+) -> Committee:
+    generator = np.random.default_rng(len(X))
+    y = np.sin(3 * X).sum(axis=1) + np.sqrt(noise) * generator.standard_normal(len(X))
+    function = KernelFunction(make_kernel(kernel, X.shape[1]))
+    found = partition_rows(X, partition, PartitionSizes(n_experts, len(X) // n_experts), 0)
     theta = np.zeros(len(function.start))
     theta[[p.name.endswith("raw_lengthscale") for p in function.parameters for _ in range(p.shape.numel())]] = np.log(
         lengthscale
@@ -180,3 +199,23 @@ def test_every_engine_budget_and_order_of_points_gives_the_same_bits(lengthscale
     for budget in (0.0, 3e5):
         [small] = run(committee, x, [GRBCM()], 1e-2, budget=budget)
         np.testing.assert_array_equal(small.mean, expected.mean)
+
+
+@pytest.mark.parametrize("partition", ["random", "tree"])
+@pytest.mark.parametrize("rule", [GRBCM(), RBCM()])
+def test_rows_far_from_all_others_are_not_overlooked(rule: AdditiveRule, partition: str) -> None:
+    generator = np.random.default_rng(0)
+    X = 0.15 * generator.standard_normal((1500, 2))
+    lonely = generator.choice(len(X), 30, replace=False)
+    X[lonely] = generator.uniform(-3, 3, (30, 2))
+    committee = committee_on(X, partition, n_experts=5, lengthscale=0.5, noise=1e-2)
+    x = X[lonely] + 0.01
+    [got], [full] = (run(committee, x, [rule], tolerance) for tolerance in (1e-2, 0.0))
+    assert max(change.max() for change in changes(rule, got, full)) <= 1e-2
+
+
+def test_among_few_experts_none_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    committee, x = make_committee(30, 12), np.random.default_rng(0).uniform(-2, 2, (40, 2))
+    [to_tolerance], [full] = (run(committee, x, [GRBCM()], tolerance) for tolerance in (0.1, 0.0))
+    np.testing.assert_array_equal(to_tolerance.mean, full.mean)

@@ -45,7 +45,13 @@ class Committee:
 
     @cached_property
     def _in_double(self) -> Committee:
-        return replace(self, kernel=self.kernel.as_type(torch.float64))
+        """With the parameters that this precision holds: a model file stores these."""
+        own = self.kernel.tensor(self.hyperparameters.kernel).double().cpu().numpy()
+        return replace(
+            self,
+            kernel=self.kernel.as_type(torch.float64),
+            hyperparameters=replace(self.hyperparameters, kernel=own),
+        )
 
     @property
     def n_experts(self) -> int:

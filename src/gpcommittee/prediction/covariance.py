@@ -20,7 +20,7 @@ from gpcommittee.engines import Engine, one_blas_thread
 from gpcommittee.errors import MemoryBudgetError
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.npae import covariance_of_means, npae_bytes, view_of
+from gpcommittee.prediction.npae import covariance_of_means, in_one_precision, npae_bytes, view_of
 from gpcommittee.prediction.request import Request
 from gpcommittee.records import FloatArray
 
@@ -49,6 +49,7 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
     NotPositiveDefiniteError
         If an expert's covariance or the covariance of the experts' means cannot be factored.
     """
+    store, request = in_one_precision(store, request, engine)
     committee = store.committee
     _check_budget(store, len(request.X))
     loaded = store.load(frozenset({Experts.BASE}), range(committee.n_experts), engine).base
@@ -85,7 +86,7 @@ def _shared(committee: Committee, weights: Sequence[Tensor], x: Tensor, i: int) 
 
 
 def _check_budget(store: FactorStore, n_points: int) -> None:
-    offsets, itemsize = store.committee.offsets, store.committee.X.element_size()
+    offsets, itemsize = store.committee.offsets, store.committee.kernel.dtype.itemsize
     factors, chunk = npae_bytes(offsets, itemsize, n_points)
     needed = factors + chunk + itemsize * n_points * (int(offsets[-1]) + 4.0 * n_points)
     if needed > store.budget:

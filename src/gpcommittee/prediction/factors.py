@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import torch
 
 from gpcommittee.aggregation import Experts
 from gpcommittee.engines import Engine
@@ -64,7 +65,8 @@ class FactorStore:
         self._factoring = Factoring(committee)
         self._kept: OrderedDict[Key, Factor] = OrderedDict()
         self._rows: list[int] = np.diff(committee.offsets).tolist()
-        self._itemsize = float(committee.X.element_size())
+        self._itemsize = float(committee.kernel.dtype.itemsize)
+        self._doubled: FactorStore | None = None
 
     def groups(self, kinds: frozenset[Experts]) -> Iterator[range]:
         """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.
@@ -128,6 +130,13 @@ class FactorStore:
             {e: f for (_, e), f in loaded.items() if isinstance(f, BaseFactor)},
             {e: f for (_, e), f in loaded.items() if isinstance(f, AugmentedFactor)},
         )
+
+    def doubled(self) -> FactorStore:
+        """A store of the same committee in float64, with the same budget."""
+        if self._doubled is None:
+            self._doubled = FactorStore(self.committee.as_type(torch.float64), self.budget)
+        self._doubled.budget = self.budget
+        return self._doubled
 
     def __reduce__(self) -> tuple[type[FactorStore], tuple[Committee, float]]:
         """Pickled without the kept factors, which are larger than the data and can be computed again."""

@@ -1,7 +1,7 @@
 """A few rows of every expert that stand for it: what an expert can know about a test point, for a fraction of the cost.
 
 Given the reference (the prior, or the communication rows) a pivoted Cholesky factorisation of the covariance of an
-expert's rows, thinned to a few hundred, picks p rows Z until they explain the others. The m rows tell as much about
+expert's rows picks p rows Z until they explain the others. The m rows tell as much about
 f(Z) as m / p observations of each value would: R(x, Z) (R(Z, Z) + s2 p / m)^-1 R(Z, x) estimates the variance at x that
 the expert takes away, with 2 p m_c flops per pair instead of 3 m^2.
 """
@@ -21,12 +21,12 @@ from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.linalg import row_sums_of_squares, whiten_rows
 from gpcommittee.prediction.nearby import pivoted_basis
 
-CANDIDATES = 192
-"""Rows of an expert among which landmarks are chosen, evenly spaced in its order."""
+MOST = 192
+"""Most landmarks of an expert."""
 
 MANY = 48
-"""Landmarks beyond which only ``LARGEST_LEFT`` is asked for. An expert whose candidates do not reach it counts as
-knowing everything."""
+"""Landmarks beyond which only ``LARGEST_LEFT`` is asked for. An expert that does not reach it with the most allowed
+counts as knowing everything."""
 
 COVER = 0.02
 """Share of a row's variance that landmarks are to leave at most, as long as there are few."""
@@ -90,8 +90,6 @@ def find_landmarks(
 def _landmarks_of(committee: Committee, communication: BaseFactor | None, expert: int) -> Landmarks:
     with torch.no_grad():
         X, _ = committee.block(expert)
-        n_rows = len(X)
-        X = X[:: -(-len(X) // CANDIDATES)]
         variance = committee.prior_variance(X)
         coupling: Tensor | None = None
         if communication is not None:
@@ -104,9 +102,9 @@ def _landmarks_of(committee: Committee, communication: BaseFactor | None, expert
             return covariance if coupling is None else covariance - coupling @ coupling[row]
 
         basis = pivoted_basis(variance, column, MANY, COVER)
-        basis = pivoted_basis(variance, column, CANDIDATES, LARGEST_LEFT, basis)
+        basis = pivoted_basis(variance, column, MOST, LARGEST_LEFT, basis)
         lower = basis.coordinates[basis.pivots]
-        noise = committee.noise_variance * len(lower) / n_rows
+        noise = committee.noise_variance * len(lower) / len(X)
         known = torch.linalg.cholesky(lower @ lower.mT + noise * torch.eye(len(lower), dtype=X.dtype, device=X.device))
         left = (variance - basis.coordinates.square().sum(dim=1)) / variance
         return Landmarks(

@@ -8,7 +8,7 @@ chunk of t points takes (N + a few M^2) t numbers. Test points are rows here: V'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 
@@ -51,8 +51,9 @@ def npae_moments(
     NotPositiveDefiniteError
         If an expert's covariance or the covariance of the experts' means cannot be factored.
     """
+    store, request = in_one_precision(store, request, engine)
     committee = store.committee
-    size = chunk_size(committee.offsets, committee.X.element_size(), store.budget, engine.n_workers)
+    size = chunk_size(committee.offsets, committee.kernel.dtype.itemsize, store.budget, engine.n_workers)
     factors = store.load(frozenset({Experts.BASE}), range(committee.n_experts), engine).base
     ordered = [factors[expert] for expert in range(committee.n_experts)]
     chunks = request.chunks(size)
@@ -65,6 +66,18 @@ def npae_moments(
                 variance[chunk] = moments.var_latent.double().cpu().numpy()
             stage.advance()
     return outputs
+
+
+def in_one_precision(store: FactorStore, request: Request, engine: Engine) -> tuple[FactorStore, Request]:
+    """Both in float64 where float32 cannot factor an expert: rounding errors of its mean would pass for information."""
+    committee = store.committee
+    if committee.kernel.dtype == torch.float64:
+        return store, request
+    factors = store.load(frozenset({Experts.BASE}), range(committee.n_experts), engine).base
+    if all(factor.lower.dtype == committee.kernel.dtype for factor in factors.values()):
+        return store, request
+    double = store.doubled()
+    return double, replace(request, committee=double.committee)
 
 
 def npae_bytes(offsets: np.ndarray, itemsize: int, n_points: int) -> tuple[float, float]:
@@ -130,11 +143,10 @@ def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> V
     """W_i, means and their variances for all base experts at test points ``x``."""
     weights, means, variances = [], [], []
     for factor in factors:
-        dtype = factor.lower.dtype
-        whitened = whiten_rows(factor.lower, committee.as_type(dtype).covariance(x.to(dtype), factor.X))
-        means.append((whitened @ factor.weights).to(x.dtype))
-        variances.append(row_sums_of_squares(whitened).to(x.dtype))
-        weights.append(unwhiten_rows(factor.lower, whitened).to(x.dtype))
+        whitened = whiten_rows(factor.lower, committee.covariance(x, factor.X))
+        means.append(whitened @ factor.weights)
+        variances.append(row_sums_of_squares(whitened))
+        weights.append(unwhiten_rows(factor.lower, whitened))
     return View(weights, torch.stack(means, dim=1), torch.stack(variances, dim=1))
 
 

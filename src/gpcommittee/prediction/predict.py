@@ -20,8 +20,9 @@ from gpcommittee.prediction.stream import CHUNK, additive_moments
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Prediction, Standardisation
 
-FEWEST_EXPERTS = 4
-"""Experts below which choosing among them is not worth the effort."""
+FEWEST_EXPERTS = 50
+"""Experts below which choosing among them is not worth the effort: with 20 experts on kin40k it took half as long again
+as computing all of them, with 63 on the geoid a seventh of the time."""
 
 
 def predict_rules(
