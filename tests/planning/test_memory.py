@@ -38,7 +38,7 @@ def test_peak_is_the_sum_of_the_parts() -> None:
 
 def test_training_holds_two_copies_of_the_rows_and_the_gradients_of_all_workers() -> None:
     memory = fit_memory(CASE)
-    assert memory == Memory(INTERPRETER_BYTES, 300 * (5 * 2 * 8 + 8), 0.0, 2 * 6 * 8 * 200**2, 0.0)
+    assert memory == Memory(INTERPRETER_BYTES, 300 * (5 * 2 * 8 + 8), 0.0, 2 * 5 * 8 * 200**2, 0.0)
 
 
 def test_arranging_many_rows_among_small_experts_holds_three_copies() -> None:
@@ -54,7 +54,7 @@ def test_prediction_holds_rows_factors_chunks_and_results() -> None:
     memory = predict_memory(CASE, KEPT)
     assert memory.data == 300 * (5 * 2 * 8 + 8) + 5000 * 4 * 8
     assert memory.factors == ALLOCATOR_OVERHEAD * 1e6
-    assert memory.workers == 2 * 8 * 1024 * (3 * 200 + 100)
+    assert memory.workers == 2 * 8 * 1024 * (2 * 200 + 100)
     assert memory.results == 5000 * 6 * 8
 
 
@@ -64,7 +64,7 @@ def test_sums_wait_for_the_next_group_of_experts() -> None:
 
 def test_large_experts_take_more_while_they_are_factored() -> None:
     large = replace(CASE, sizes=np.array([100.0, 3000.0]), n_test=10)
-    assert predict_memory(large, KEPT).workers == 2 * 8 * 4 * 3000**2
+    assert predict_memory(large, KEPT).workers == 2 * 8 * 3 * 3000**2
 
 
 def test_npae_holds_what_all_experts_see_of_a_chunk() -> None:

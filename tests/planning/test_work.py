@@ -44,7 +44,7 @@ def test_augmented_factors_add_a_solve_and_a_product() -> None:
     work = factor_work(CASE)
     coupled = 100 * (200 + 300)
     assert work.solves == 100**2 * (200 + 300)
-    assert work.products == 2 * 100 * (200**2 + 300**2) + 2 * 2 * (SQUARES + coupled)
+    assert work.products == 1.25 * 100 * (200**2 + 300**2) + 2 * 2 * (SQUARES + coupled)
     assert work.factorisations == pytest.approx(CUBES / 3)
     assert work.entries == VALUE * (2 * SQUARES + coupled)
 
