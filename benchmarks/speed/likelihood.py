@@ -15,6 +15,7 @@ from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
 from gpcommittee.experts import Committee
 from gpcommittee.likelihood import value_and_gradient
 from gpcommittee.records import FloatArray
+from gpcommittee.scratch import Scratch
 from gpcommittee.training import FactorisedObjective
 
 N_EXPERTS, N_FEATURES = 16, 8
@@ -29,11 +30,11 @@ def likelihood(options: Options) -> list[Row]:
 def _share(kernel: str, options: Options) -> Row:
     """16 experts one after another, counting m^3 each: Cholesky factor m^3/3, inverse 2/3 m^3."""
     committee, theta = _start(kernel, options)
-    blocks = _blocks(committee)
+    blocks, scratch = _blocks(committee), Scratch()
 
     def work() -> None:
         for block in blocks:
-            value_and_gradient(committee.kernel, theta, *block)
+            value_and_gradient(committee.kernel, theta, *block, scratch)
 
     shares = shares_of_dgemm(work, N_EXPERTS * float(options.size) ** 3, options.repeats)
     return {"what": "value and gradient", "kernel": kernel, "counted": "m^3", **shares.summary()}
