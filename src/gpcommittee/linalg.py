@@ -32,6 +32,8 @@ def cholesky(
     scale : float, optional
         Size of the numbers whose rounding errors the jitter makes up for. Default: the mean of the diagonal; a matrix
         that is a small difference of large ones has the scale of those.
+    scratch : Scratch, optional
+        May hold the factor.
 
     Returns
     -------
@@ -46,8 +48,7 @@ def cholesky(
         jitter, also if its smallest pivot may be a rounding error.
     """
     factor, info = _factorise(matrix, scratch)
-    unit = matrix.diagonal().mean().item() if scale is None else scale
-    if info == 0 and bool(torch.isfinite(factor.diagonal()).all()) and _trusted(factor, unit):
+    if info == 0 and bool(torch.isfinite(factor.diagonal()).all()) and _trusted(factor, matrix, scale):
         return factor, 0.0
     if not bool(torch.isfinite(matrix).all()):
         raise NotPositiveDefiniteError(
@@ -57,6 +58,7 @@ def cholesky(
         raise NotPositiveDefiniteError(
             f"The {what} of {len(matrix)} rows is too close to singular for float32; use dtype='float64'."
         )
+    unit = _scale(matrix, scale)
     for jitter in (step * torch.finfo(matrix.dtype).eps for step in LADDER):
         factor, info = torch.linalg.cholesky_ex(_add_to_diagonal(matrix, jitter * unit))
         if info == 0:
@@ -129,16 +131,23 @@ def row_sums_of_squares(matrix: Tensor) -> Tensor:
 
 def _factorise(matrix: Tensor, scratch: Scratch | None) -> tuple[Tensor, Tensor]:
     if scratch is None:
-        return torch.linalg.cholesky_ex(matrix)  # type: ignore[no-any-return]
+        factor, info = torch.linalg.cholesky_ex(matrix)
+        return factor, info
     factor = scratch.take("factor", matrix.shape, matrix).mT
     info = torch.empty(matrix.shape[:-2], dtype=torch.int32, device=matrix.device)
-    return torch.linalg.cholesky_ex(matrix, out=(factor, info))  # type: ignore[no-any-return]
+    torch.linalg.cholesky_ex(matrix, out=(factor, info))
+    return factor, info
 
 
-def _trusted(factor: Tensor, scale: float) -> bool:
+def _trusted(factor: Tensor, matrix: Tensor, scale: float | None) -> bool:
     if factor.dtype == torch.float64:
         return True
-    return factor.diagonal().min().item() ** 2 >= SMALLEST_PIVOT * torch.finfo(factor.dtype).eps * scale
+    smallest = SMALLEST_PIVOT * torch.finfo(factor.dtype).eps * _scale(matrix, scale)
+    return factor.diagonal().min().item() ** 2 >= smallest
+
+
+def _scale(matrix: Tensor, given: float | None) -> float:
+    return matrix.diagonal().mean().item() if given is None else given
 
 
 def _add_to_diagonal(matrix: Tensor, amount: float) -> Tensor:

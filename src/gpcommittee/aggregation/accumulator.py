@@ -105,9 +105,13 @@ def merge(first: Accumulator, second: Accumulator) -> Accumulator:
 def _more_certain(first: Term | None, second: Term | None) -> Term | None:
     if first is None or second is None:
         return first or second
-    later = second.precision > first.precision
+    return choose(second.precision > first.precision, second, first)
+
+
+def choose(condition: Tensor, first: Term, second: Term) -> Term:
+    """The first term where a condition of shape (n_points,) holds, the second elsewhere."""
     return Term(
-        torch.where(later, second.weight, first.weight),
-        torch.where(later, second.precision, first.precision),
-        torch.where(later, second.shift, first.shift),
+        torch.where(condition, first.weight, second.weight),
+        torch.where(condition, first.precision, second.precision),
+        torch.where(condition, first.shift, second.shift),
     )

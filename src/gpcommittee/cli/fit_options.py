@@ -10,6 +10,7 @@ import typer
 from gpcommittee.cli.options import (
     FLAG,
     MACHINE,
+    TOLERANCE_HELP,
     AggregationName,
     DtypeName,
     KernelName,
@@ -103,8 +104,7 @@ Tolerance = Annotated[
         metavar="SHARE",
         callback=not_negative,
         rich_help_panel=COMMITTEE,
-        help="Change of a prediction, in its standard deviations, for which experts that hardly matter are left out; "
-        "as in 0.001, and 0 for every expert.",
+        help=TOLERANCE_HELP,
     ),
 ]
 NoiseVariance = Annotated[

@@ -197,14 +197,17 @@ MemoryBudget = Annotated[
         show_default="half of the machine's",
     ),
 ]
+TOLERANCE_HELP = (
+    "Change of a prediction, in its standard deviations, for which experts that hardly matter are left out; as in "
+    "0.001, and 0 for every expert."
+)
 Tolerance = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
         callback=not_negative,
         rich_help_panel=MACHINE,
-        help="Change of a prediction, in its standard deviations, for which experts that hardly matter are left out; "
-        "as in 0.001, and 0 for every expert.",
+        help=TOLERANCE_HELP,
         show_default="the model's",
     ),
 ]

@@ -1,7 +1,16 @@
 """Factors and posterior moments of single experts, and the committee that holds them."""
 
-from gpcommittee.experts.augmented import AugmentedFactor, augmented_moments, factor_augmented
-from gpcommittee.experts.base import BaseFactor, Projection, base_mean, base_moments, factor_base, moments_as, project
+from gpcommittee.experts.augmented import AugmentedFactor, augmented_moments, factor_augmented, whiten_residual
+from gpcommittee.experts.base import (
+    BaseFactor,
+    Projection,
+    base_mean,
+    base_moments,
+    factor_base,
+    moments_as,
+    project,
+    whiten,
+)
 from gpcommittee.experts.committee import Committee
 
 __all__ = [
@@ -16,4 +25,6 @@ __all__ = [
     "factor_base",
     "moments_as",
     "project",
+    "whiten",
+    "whiten_residual",
 ]

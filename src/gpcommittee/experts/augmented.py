@@ -73,6 +73,31 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
     return AugmentedFactor(X, coupling, lower, solve_lower(lower, y - coupling @ communication.weights), jitter)
 
 
+def whiten_residual(
+    committee: Committee, factor: AugmentedFactor, communication: Tensor, x: Tensor, scratch: Scratch | None = None
+) -> Tensor:
+    """U' at test points, in the factor's precision.
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : AugmentedFactor
+    communication : Tensor, shape (n_points, m_c)
+        V_c', in the factor's precision.
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    scratch : Scratch, optional
+        May hold the result.
+
+    Returns
+    -------
+    Tensor, shape (n_points, m)
+    """
+    dtype = factor.lower.dtype
+    residual = committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch)
+    return whiten_rows(factor.lower, residual.addmm_(communication, factor.coupling.mT, alpha=-1.0))
+
+
 def augmented_moments(
     committee: Committee,
     factor: AugmentedFactor,
@@ -101,8 +126,7 @@ def augmented_moments(
     Moments
     """
     dtype = factor.lower.dtype
-    residual = committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch)
-    whitened = whiten_rows(factor.lower, residual.addmm_(communication.whitened, factor.coupling.mT, alpha=-1.0))
+    whitened = whiten_residual(committee, factor, communication.whitened, x, scratch)
     variance = communication.moments.var_latent - row_sums_of_squares(whitened)
     mean = communication.moments.mean + whitened @ factor.weights
     return moments_as(x.dtype, Moments(mean, floor_variance(variance, prior_variance.to(dtype))))

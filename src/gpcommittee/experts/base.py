@@ -77,6 +77,26 @@ def factor_base(committee: Committee, expert: int) -> BaseFactor:
     return BaseFactor(X, lower, solve_lower(lower, y), jitter)
 
 
+def whiten(committee: Committee, factor: BaseFactor, x: Tensor, scratch: Scratch | None = None) -> Tensor:
+    """V' at test points, in the factor's precision.
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : BaseFactor
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    scratch : Scratch, optional
+        May hold the result.
+
+    Returns
+    -------
+    Tensor, shape (n_points, m)
+    """
+    dtype = factor.lower.dtype
+    return whiten_rows(factor.lower, committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch))
+
+
 def project(
     committee: Committee, factor: BaseFactor, x: Tensor, prior_variance: Tensor, scratch: Scratch | None = None
 ) -> Projection:
@@ -98,9 +118,8 @@ def project(
     Projection
         In the factor's precision, which may be higher than the committee's.
     """
-    dtype = factor.lower.dtype
-    prior_variance = prior_variance.to(dtype)
-    whitened = whiten_rows(factor.lower, committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch))
+    prior_variance = prior_variance.to(factor.lower.dtype)
+    whitened = whiten(committee, factor, x, scratch)
     variance = floor_variance(prior_variance - row_sums_of_squares(whitened), prior_variance)
     return Projection(whitened, Moments(whitened @ factor.weights, variance))
 

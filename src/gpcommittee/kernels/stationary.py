@@ -40,7 +40,8 @@ class Natural:
 
     def detach(self) -> Natural:
         """The same values outside any graph."""
-        return Natural(*(None if value is None else value.detach() for value in vars(self).values()))  # type: ignore[arg-type]
+        alpha = None if self.alpha is None else self.alpha.detach()
+        return Natural(self.variance.detach(), self.lengthscale.detach(), alpha)
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Those that the kernel has, in the order of the attributes."""

@@ -17,14 +17,15 @@ import torch
 from torch import Tensor
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Term, add, empty, finish, merge
+from gpcommittee.aggregation.accumulator import choose
 from gpcommittee.engines import Engine
 from gpcommittee.experts import BaseFactor, Committee
+from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.group import (
     COARSE,
     INTERPOLATED,
     LEFT_OUT,
-    Factor,
     Plan,
     evaluated_moments,
     interpolated_moments,
@@ -69,26 +70,6 @@ class _Work:
     total: Accumulator
     second: Term | None = None
     n_pivots: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    evaluations: float = 0.0
-
-
-@dataclass
-class Counts:
-    """What was done.
-
-    Attributes
-    ----------
-    evaluations : int
-        Pairs of an expert and a test point that were computed.
-    resolved : int
-        Test points in groups evaluated at pivots.
-    again : int
-        Test points done again.
-    """
-
-    evaluations: float = 0.0
-    resolved: int = 0
-    again: int = 0
 
 
 def chosen_moments(
@@ -98,7 +79,6 @@ def chosen_moments(
     engine: Engine,
     reporter: Reporter,
     tolerance: float,
-    counts: Counts | None = None,
 ) -> StandardMoments:
     """Mean and latent variance of an additive rule in standardised units, to a tolerance.
 
@@ -112,8 +92,6 @@ def chosen_moments(
     tolerance : float
         Largest change against the sum over all experts: of the mean in predicted noisy standard deviations, of the
         variance at the rule's level relative to it.
-    counts : Counts, optional
-        Counts the work.
 
     Returns
     -------
@@ -124,13 +102,11 @@ def chosen_moments(
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     """
-    counts = counts or Counts()
     outputs = (np.empty(len(request.X)), np.empty(len(request.X)))
     groups = nearby_groups(_spread(request))
-    run = partial(_run, rule, request, store, engine, tolerance, outputs, counts)
+    run = partial(_run, rule, request, store, engine, tolerance, outputs)
     with reporter.stage("predict", len(request.X)) as stage:
         again = run(groups, stage, interpolate=True)
-        counts.again = sum(map(len, again))
         run(again, stage, interpolate=False)
     return outputs
 
@@ -142,7 +118,6 @@ def _run(
     engine: Engine,
     tolerance: float,
     outputs: StandardMoments,
-    counts: Counts,
     groups: Sequence[IntArray],
     stage: Stage,
     *,
@@ -169,8 +144,6 @@ def _run(
         end = partial(_finish, rule, committee, communication, tolerance, outputs)
         for work, missed in zip(works, engine.map(end, works), strict=True):
             stage.advance(len(work.plan.rows) - len(missed))
-            counts.evaluations += work.evaluations
-            counts.resolved += len(work.plan.rows) if work.plan.basis is not None else 0
             if len(missed):
                 again.append(missed)
     return again
@@ -232,7 +205,6 @@ def _evaluate_best(committee: Committee, factors: Mapping[int, Factor], work: _W
                 rows = torch.from_numpy(np.flatnonzero(best == expert))
                 moments = evaluated_moments(committee, factors[int(expert)], work.plan.evaluated.at(rows), scratch)
                 work.best.mean[rows], work.best.var_latent[rows] = moments.mean, moments.var_latent
-                work.evaluations += len(rows)
 
 
 def _choose(rule: AdditiveRule, committee: Committee, communication: BaseFactor, tolerance: float, work: _Work) -> None:
@@ -276,39 +248,37 @@ def _sum(rule: AdditiveRule, committee: Committee, factors: Mapping[int, Factor]
             if expert not in factors:
                 continue
             rows = work.keep[:, column].nonzero()[:, 0]
-            if plan.basis is not None:
-                rows = rows[: work.n_pivots[column]]
-            own = torch.from_numpy(np.flatnonzero(best == expert)) if plan.basis is None else rows[:0]
-            if len(rows) + len(own) == 0:
-                continue
-            if plan.basis is not None:
-                moments = interpolated_moments(committee, factors[expert], plan, weights[len(rows)], scratch)
-            else:
-                reference = plan.points.reference
-                moments = Moments(reference.mean.clone(), reference.var_latent.clone())
-                if len(rows):
-                    found = evaluated_moments(committee, factors[expert], plan.evaluated.at(rows), scratch)
-                    moments.mean[rows], moments.var_latent[rows] = found.mean, found.var_latent
-                moments.mean[own], moments.var_latent[own] = work.best.mean[own], work.best.var_latent[own]
-            work.evaluations += len(rows)
-            _add(rule, work, moments, context, expert)
+            if plan.basis is None:
+                own = torch.from_numpy(np.flatnonzero(best == expert))
+                if len(rows) + len(own) > 0:
+                    moments = _point_by_point(committee, factors[expert], work, rows, own, scratch)
+                    _add(rule, work, moments, context, expert)
+            elif len(rows) > 0:
+                at = weights[int(work.n_pivots[column])]
+                moments = interpolated_moments(committee, factors[expert], plan, at, scratch)
+                _add(rule, work, moments, context, expert)
+
+
+def _point_by_point(
+    committee: Committee, factor: Factor, work: _Work, rows: Tensor, own: Tensor, scratch: Scratch
+) -> Moments:
+    """The expert's moments where it is needed, those known already where it is the best, the reference's elsewhere."""
+    reference = work.plan.points.reference
+    mean, variance = reference.mean.clone(), reference.var_latent.clone()
+    if len(rows):
+        found = evaluated_moments(committee, factor, work.plan.evaluated.at(rows), scratch)
+        mean[rows], variance[rows] = found.mean, found.var_latent
+    mean[own], variance[own] = work.best.mean[own], work.best.var_latent[own]
+    return Moments(mean, variance)
 
 
 def _add(rule: AdditiveRule, work: _Work, moments: Moments, context: Context, expert: int) -> None:
     new = add(rule, empty(context.prior_variance), moments, context, expert)
     if new.lead is not None and work.total.lead is not None and work.plan.basis is not None and leads_best(rule):
         lead = work.total.lead
-        less = _where(new.lead.precision > lead.precision, lead, new.lead)
-        work.second = less if work.second is None else _where(less.precision > work.second.precision, less, work.second)
+        less = choose(new.lead.precision > lead.precision, lead, new.lead)
+        work.second = less if work.second is None else choose(less.precision > work.second.precision, less, work.second)
     work.total = merge(work.total, new)
-
-
-def _where(condition: Tensor, first: Term, second: Term) -> Term:
-    return Term(
-        torch.where(condition, first.weight, second.weight),
-        torch.where(condition, first.precision, second.precision),
-        torch.where(condition, first.shift, second.shift),
-    )
 
 
 def _finish(

@@ -16,16 +16,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpcommittee.aggregation import AdditiveRule, Context, Reference
-from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee, project
+from gpcommittee.experts import (
+    AugmentedFactor,
+    BaseFactor,
+    Committee,
+    Projection,
+    augmented_moments,
+    base_moments,
+    project,
+    whiten,
+    whiten_residual,
+)
 from gpcommittee.experts.base import floor_variance
-from gpcommittee.linalg import row_sums_of_squares, whiten_rows
+from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.landmarks import Landmarks, estimated_gain
 from gpcommittee.prediction.nearby import Basis, pivoted_basis
 from gpcommittee.prediction.selection import Known, expected_share, misfit, needed, resolved
 from gpcommittee.records import IntArray, Moments
 from gpcommittee.scratch import Scratch
-
-Factor = AugmentedFactor | BaseFactor
 
 VISIBLE = 0.3
 """Share of its variance that pivots may leave at any point for no expert to be overlooked at all of them."""
@@ -52,7 +60,7 @@ CAUTION_AT_PIVOTS = 1000.0
 
 
 @dataclass(frozen=True)
-class View:
+class ReferenceView:
     """The reference's view of test points.
 
     Attributes
@@ -69,15 +77,22 @@ class View:
     reference: Moments
     whitened: Tensor | None
 
-    def at(self, rows: Tensor | slice) -> View:
+    def at(self, rows: Tensor | slice) -> ReferenceView:
         """The same of some of the points."""
         reference = Moments(self.reference.mean[rows], self.reference.var_latent[rows])
         whitened = None if self.whitened is None else self.whitened[rows]
-        return View(self.x[rows], self.prior[rows], reference, whitened)
+        return ReferenceView(self.x[rows], self.prior[rows], reference, whitened)
 
-    def without_whitened(self) -> View:
+    @property
+    def projection(self) -> Projection:
+        """The communication expert's, which is the reference of augmented experts."""
+        if self.whitened is None:
+            raise ValueError("The prior is the reference here, or whitened covariances were left out.")
+        return Projection(self.whitened, self.reference)
+
+    def without_whitened(self) -> ReferenceView:
         """The same without its largest part."""
-        return View(self.x, self.prior, self.reference, None)
+        return ReferenceView(self.x, self.prior, self.reference, None)
 
     def context(self, rule: AdditiveRule, noise_variance: float) -> Context:
         """What the rule takes from it."""
@@ -93,9 +108,9 @@ class Plan:
     ----------
     rows : ndarray of int64, shape (n_points,)
         Row numbers of the points in the request.
-    points : View
+    points : ReferenceView
         Of all points; whitened covariances only where they are evaluated.
-    evaluated : View
+    evaluated : ReferenceView
         Of the points at which experts are evaluated: the pivots, or all.
     basis : Basis or None
         None where experts are evaluated at the points themselves.
@@ -106,8 +121,8 @@ class Plan:
     """
 
     rows: IntArray
-    points: View
-    evaluated: View
+    points: ReferenceView
+    evaluated: ReferenceView
     basis: Basis | None
     experts: IntArray
     gains: Tensor
@@ -129,13 +144,13 @@ class Plan:
         return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
 
-def view(committee: Committee, rule: AdditiveRule, communication: BaseFactor, x: Tensor) -> View:
+def view(committee: Committee, rule: AdditiveRule, communication: BaseFactor, x: Tensor) -> ReferenceView:
     """The view of the rule's reference."""
     prior = committee.prior_variance(x)
     if rule.reference is Reference.PRIOR:
-        return View(x, prior, Moments(torch.zeros_like(prior), prior), None)
+        return ReferenceView(x, prior, Moments(torch.zeros_like(prior), prior), None)
     projection = project(committee, communication, x, prior)
-    return View(x, prior, projection.moments, projection.whitened)
+    return ReferenceView(x, prior, projection.moments, projection.whitened)
 
 
 def make_plan(
@@ -198,7 +213,7 @@ def _pairs(rule: AdditiveRule, known: Known, gains: Tensor, tolerance: float) ->
 
 
 def _expected(
-    committee: Committee, rule: AdditiveRule, communication: BaseFactor, gains: Tensor, pivots: View
+    committee: Committee, rule: AdditiveRule, communication: BaseFactor, gains: Tensor, pivots: ReferenceView
 ) -> Known:
     """What is known before any expert is evaluated: the best one has at least a part of the largest estimated gain."""
     reference = pivots.reference
@@ -206,12 +221,12 @@ def _expected(
     return Known(reference, best, pivots.context(rule, committee.noise_variance), misfit(communication))
 
 
-def _gains(committee: Committee, landmarks: Mapping[int, Landmarks], experts: IntArray, at: View) -> Tensor:
+def _gains(committee: Committee, landmarks: Mapping[int, Landmarks], experts: IntArray, at: ReferenceView) -> Tensor:
     some = [landmarks[expert] for expert in experts]
     return estimated_gain(committee, some, at.x, at.whitened, at.reference.var_latent)
 
 
-def _column(committee: Committee, points: View) -> Callable[[int], Tensor]:
+def _column(committee: Committee, points: ReferenceView) -> Callable[[int], Tensor]:
     """Covariance of all points with one of them, given the reference."""
     whitened = points.whitened
 
@@ -241,7 +256,7 @@ def _candidates(rule: AdditiveRule, known: Known, gains: Tensor, tolerance: floa
 
 
 def _resolving(
-    rule: AdditiveRule, known: Known, gains: Tensor, basis: Basis, points: View, tolerance: float
+    rule: AdditiveRule, known: Known, gains: Tensor, basis: Basis, points: ReferenceView, tolerance: float
 ) -> int | None:
     """Number of pivots that resolve the group, given what the aggregated variance may be by the estimated gains."""
     noise = known.context.noise_variance
@@ -251,23 +266,23 @@ def _resolving(
     return _first(resolved(rule, rest, variance[:, None], noise, known.misfit, INTERPOLATED * tolerance).all(dim=0))
 
 
-def evaluated_moments(committee: Committee, factor: Factor, at: View, scratch: Scratch) -> Moments:
+def evaluated_moments(committee: Committee, factor: Factor, at: ReferenceView, scratch: Scratch) -> Moments:
     """An expert's moments at some points.
 
     Parameters
     ----------
     committee : Committee
     factor : AugmentedFactor or BaseFactor
-    at : View
+    at : ReferenceView
     scratch : Scratch
 
     Returns
     -------
     Moments
     """
-    whitened = _whitened(committee, factor, at, scratch)
-    variance = floor_variance(at.reference.var_latent - row_sums_of_squares(whitened), at.prior)
-    return Moments(at.reference.mean + whitened @ factor.weights, variance)
+    if isinstance(factor, AugmentedFactor):
+        return augmented_moments(committee, factor, at.projection, at.x, at.prior, scratch)
+    return base_moments(committee, factor, at.x, at.prior, scratch)
 
 
 def interpolated_moments(
@@ -288,15 +303,12 @@ def interpolated_moments(
     -------
     Moments
     """
-    by_pivots = _whitened(committee, factor, plan.evaluated.at(slice(weights.shape[1])), scratch)
+    at = plan.evaluated.at(slice(weights.shape[1]))
+    if isinstance(factor, AugmentedFactor):
+        by_pivots = whiten_residual(committee, factor, at.projection.whitened, at.x, scratch)
+    else:
+        by_pivots = whiten(committee, factor, at.x, scratch)
     gain = torch.linalg.vecdot(weights @ (by_pivots @ by_pivots.mT), weights)
     reference = plan.points.reference
     mean = reference.mean + weights @ (by_pivots @ factor.weights)
     return Moments(mean, floor_variance(reference.var_latent - gain, plan.points.prior))
-
-
-def _whitened(committee: Committee, factor: Factor, at: View, scratch: Scratch) -> Tensor:
-    covariance = committee.covariance(at.x, factor.X, scratch)
-    if isinstance(factor, AugmentedFactor) and at.whitened is not None:
-        covariance.addmm_(at.whitened, factor.coupling.mT, alpha=-1.0)
-    return whiten_rows(factor.lower, covariance)

@@ -1,9 +1,9 @@
 """A few rows of every expert that stand for it: what an expert can know about a test point, for a fraction of the cost.
 
 Given the reference (the prior, or the communication rows) a pivoted Cholesky factorisation of the covariance of an
-expert's rows picks p rows Z until they explain the others. The m rows tell as much about
-f(Z) as m / p observations of each value would: R(x, Z) (R(Z, Z) + s2 p / m)^-1 R(Z, x) estimates the variance at x that
-the expert takes away, with 2 p m_c flops per pair instead of 3 m^2.
+expert's rows picks p rows Z until they explain the others. The m rows tell as much about f(Z) as m / p observations of
+each value would: R(x, Z) (R(Z, Z) + s2 p / m)^-1 R(Z, x) estimates the variance at x that the expert takes away, with
+2 p m_c flops per pair instead of 3 m^2.
 """
 
 from __future__ import annotations
@@ -57,12 +57,6 @@ class Landmarks:
     coupling: Tensor | None
     whitener: Tensor
     covered: bool
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory that they take."""
-        held = [self.X, self.whitener, *([] if self.coupling is None else [self.coupling])]
-        return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
 
 def find_landmarks(

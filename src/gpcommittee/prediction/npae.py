@@ -19,8 +19,8 @@ from torch import Tensor
 from gpcommittee.aggregation import NPAE, Experts, combine
 from gpcommittee.engines import Engine
 from gpcommittee.errors import MemoryBudgetError
-from gpcommittee.experts import BaseFactor, Committee
-from gpcommittee.linalg import row_sums_of_squares, unwhiten_rows, whiten_rows
+from gpcommittee.experts import BaseFactor, Committee, whiten
+from gpcommittee.linalg import row_sums_of_squares, unwhiten_rows
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.request import Request, StandardMoments
 from gpcommittee.progress import Reporter
@@ -143,7 +143,7 @@ def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> V
     """W_i, means and their variances for all base experts at test points ``x``."""
     weights, means, variances = [], [], []
     for factor in factors:
-        whitened = whiten_rows(factor.lower, committee.covariance(x, factor.X))
+        whitened = whiten(committee, factor, x)
         means.append(whitened @ factor.weights)
         variances.append(row_sums_of_squares(whitened))
         weights.append(unwhiten_rows(factor.lower, whitened))

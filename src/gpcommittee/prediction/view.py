@@ -42,8 +42,8 @@ class View:
         self._projections: Mapping[torch.dtype, Projection] = {
             factor.lower.dtype: project(committee, factor, x, prior) for factor in known if factor is not None
         }
-        self._own = self._projections.get(factors.communication.lower.dtype)
-        moments = moments_as(x.dtype, self._own.moments) if self._own is not None else None
+        own = self._projections.get(factors.communication.lower.dtype)
+        moments = None if own is None else moments_as(x.dtype, own.moments)
         self.context = Context(prior, moments, committee.noise_variance)
 
     def moments(self, expert: int) -> Mapping[Experts, Moments]:

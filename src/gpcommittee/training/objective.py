@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -40,6 +40,7 @@ class FactorisedObjective:
         self.kernel = kernel
         self.blocks = blocks
         self.engine = engine
+        self._in_double = None if kernel.dtype == torch.float64 else kernel.as_type(torch.float64)
 
     @property
     def n_rows(self) -> int:
@@ -55,8 +56,7 @@ class FactorisedObjective:
             If an expert's noisy covariance cannot be factored there.
         """
         value, gradient = _negative_log_prior(self.kernel, theta)
-        of_block = partial(_of_block, self.kernel, theta, threading.local())
-        for part, part_gradient in self.engine.map(of_block, self.blocks):
+        for part, part_gradient in self._parts(theta):
             value += part
             gradient = gradient + part_gradient
         return value, gradient
@@ -69,12 +69,20 @@ class FactorisedObjective:
         NotPositiveDefiniteError
             If an expert's noisy covariance cannot be factored there.
         """
-        of_block = partial(_of_block, self.kernel, theta, threading.local())
-        return np.array([value for value, _ in self.engine.map(of_block, self.blocks)])
+        return np.array([value for value, _ in self._parts(theta)])
+
+    def _parts(self, theta: FloatArray) -> Iterator[tuple[float, FloatArray]]:
+        """Value and gradient of each expert, in their order."""
+        of_block = partial(_of_block, self.kernel, self._in_double, theta, threading.local())
+        return self.engine.map(of_block, self.blocks)
 
 
 def _of_block(
-    kernel: KernelFunction, theta: FloatArray, memory: threading.local, block: Block
+    kernel: KernelFunction,
+    in_double: KernelFunction | None,
+    theta: FloatArray,
+    memory: threading.local,
+    block: Block,
 ) -> tuple[float, FloatArray]:
     """Each worker thread keeps its own scratch memory for the length of one evaluation.
 
@@ -85,10 +93,10 @@ def _of_block(
     try:
         return value_and_gradient(kernel, theta, *block, memory.scratch)
     except NotPositiveDefiniteError:
-        if kernel.dtype == torch.float64:
+        if in_double is None:
             raise
     X, y = (values.double() for values in block)
-    return value_and_gradient(kernel.as_type(torch.float64), theta, X, y, memory.scratch)
+    return value_and_gradient(in_double, theta, X, y, memory.scratch)
 
 
 def _negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:
