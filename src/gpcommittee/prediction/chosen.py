@@ -1,75 +1,98 @@
-"""Additive rules to a tolerance: only the experts that matter, group by group of nearby test points.
+"""Additive rules to a tolerance: only the experts that matter, down a tree of nearby test points.
 
-Each wave of groups is planned (pivots, candidates); the most telling expert of each point is evaluated, which bounds
-the aggregated variance; then the experts that this leaves necessary are summed in their order. Points at which what
-came out does not bear out what was assumed are done again, without pivots. Memory: plans within a share of the budget,
-the factors of one group of experts, O(T).
+At a node every candidate is evaluated at a sample of the points; what is settled by that (left out, or taken from the
+sample's pivots) is summed at all points of the node, and the others go on to its parts. At the leaves each is evaluated
+where it is needed. Memory: the samples of some nodes within a share of the budget, the factors of one group of experts,
+O(T).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Term, add, empty, finish, merge
-from gpcommittee.aggregation.accumulator import choose
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Experts, empty, finish, merge
 from gpcommittee.engines import Engine
-from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.prediction.factoring import Factor
-from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.group import (
-    COARSE,
-    INTERPOLATED,
-    LEFT_OUT,
-    Plan,
-    evaluated_moments,
-    interpolated_moments,
-    make_plan,
-)
-from gpcommittee.prediction.landmarks import Landmarks, find_landmarks
-from gpcommittee.prediction.nearby import Basis, nearby_groups
+from gpcommittee.prediction.factors import EXPERT_BLOCK, FactorStore
+from gpcommittee.prediction.landmarks import Landmarks, estimated_gain, find_landmarks
+from gpcommittee.prediction.leaf import Leaf, Seen, evaluate_best, make_leaf, sum_needed
+from gpcommittee.prediction.nearby import nearby_groups
+from gpcommittee.prediction.node import Node, Sample, add_from_pivots, children, root, see, take_sample
 from gpcommittee.prediction.request import Request, StandardMoments
-from gpcommittee.prediction.selection import (
-    Known,
-    always_needed,
-    coarse,
-    leads_best,
-    misfit,
-    needed,
-    resolved,
-)
+from gpcommittee.prediction.selection import candidates, misfit
+from gpcommittee.prediction.settle import settle
 from gpcommittee.progress import Reporter, Stage
-from gpcommittee.records import FloatArray, IntArray, Moments
-from gpcommittee.scratch import Scratch
+from gpcommittee.records import FloatArray, IntArray
 
-WAVE_SHARE = 1 / 8
-"""Share of the memory budget that plans may take."""
+LARGEST_NODE = 4096
+"""Test points of a node at the root."""
 
-PLANNED_TOGETHER = 16
-"""Groups planned before their memory is counted."""
+PARTS = 4
+"""Parts into which a node's points are divided."""
 
-PARTS = (2, 4)
-"""Parts of the pivots at which experts of little influence are evaluated, in rising order."""
+SMALLEST_NODE = 512
+"""Test points below which a node is not divided any more."""
 
-UNDECIDED = 0.25
-"""Share of the tolerance that choosing the other of two equally certain experts may cost."""
+SAMPLES_SHARE = 1 / 8
+"""Share of the memory budget that samples, or leaves, may take."""
+
+TOGETHER = 16
+"""Nodes sampled before their memory is counted."""
+
+SETTLED = 0.35
+"""Share of the tolerance for all that is left out on the way to the leaves; as much for what is taken from pivots."""
+
+LEVELS = 3
+"""Levels of nodes between which that share is divided."""
 
 
-@dataclass
-class _Work:
-    """A plan under way; changed by one task at a time."""
+class _Sized(Protocol):
+    @property
+    def n_bytes(self) -> int: ...
 
-    plan: Plan
-    best: Moments
-    keep: Tensor
-    total: Accumulator
-    second: Term | None = None
-    n_pivots: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+S = TypeVar("S", bound=_Sized)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What all steps share."""
+
+    rule: AdditiveRule
+    request: Request
+    store: FactorStore
+    engine: Engine
+    tolerance: float
+
+    def with_factors(self, experts: Iterable[IntArray], work: Callable[[Mapping[int, Factor]], None]) -> None:
+        """Do some work with the factors of these experts, as many at a time as the budget holds."""
+        kind = self.rule.experts
+        wanted = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *experts]))
+        for group in self.store.groups(frozenset({kind})):
+            some = [expert for expert in group if expert in wanted]
+            if some:
+                work(self._load(kind, some))
+
+    def _load(self, kind: Experts, experts: Sequence[int]) -> Mapping[int, Factor]:
+        loaded = self.store.load(frozenset({kind}), experts, self.engine)
+        return loaded.augmented if kind is Experts.AUGMENTED else loaded.base
+
+    def batches(self, make: Callable[[Node], S], nodes: Sequence[Node]) -> Iterator[list[S]]:
+        """Nodes made ready, as many at a time as may be held."""
+        held: list[S] = []
+        for start in range(0, len(nodes), TOGETHER):
+            held.extend(self.engine.map(make, nodes[start : start + TOGETHER]))
+            if sum(one.n_bytes for one in held) > SAMPLES_SHARE * self.store.budget:
+                yield held
+                held = []
+        if held:
+            yield held
 
 
 def chosen_moments(
@@ -102,51 +125,27 @@ def chosen_moments(
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     """
+    job = _Job(rule, request, store, engine, tolerance)
     outputs = (np.empty(len(request.X)), np.empty(len(request.X)))
-    groups = nearby_groups(_spread(request))
-    run = partial(_run, rule, request, store, engine, tolerance, outputs)
-    with reporter.stage("predict", len(request.X)) as stage:
-        again = run(groups, stage, interpolate=True)
-        run(again, stage, interpolate=False)
-    return outputs
-
-
-def _run(
-    rule: AdditiveRule,
-    request: Request,
-    store: FactorStore,
-    engine: Engine,
-    tolerance: float,
-    outputs: StandardMoments,
-    groups: Sequence[IntArray],
-    stage: Stage,
-    *,
-    interpolate: bool,
-) -> list[IntArray]:
-    """Fill in the outputs; the points of each group that are to be done again."""
-    again: list[IntArray] = []
-    communication = store.communication(engine)
+    spread = _spread(request)
     landmarks = _kept_landmarks(rule.experts, store, engine)
-    committee = request.committee
-
-    def plan(rows: IntArray) -> Plan:
-        with torch.no_grad():
-            x = request.points(rows)
-            return make_plan(committee, rule, communication, landmarks, rows, x, tolerance, interpolate=interpolate)
-
-    for wave in _waves(groups, plan, engine, WAVE_SHARE * store.budget):
-        works = [_begin(one) for one in wave]
-        for factors in _portions(rule.experts, works, store, engine):
-            list(engine.map(partial(_evaluate_best, committee, factors), works))
-        list(engine.map(partial(_choose, rule, committee, communication, tolerance), works))
-        for factors in _portions(rule.experts, works, store, engine):
-            list(engine.map(partial(_sum, rule, committee, factors), works))
-        end = partial(_finish, rule, committee, communication, tolerance, outputs)
-        for work, missed in zip(works, engine.map(end, works), strict=True):
-            stage.advance(len(work.plan.rows) - len(missed))
-            if len(missed):
-                again.append(missed)
-    return again
+    experts = np.array(sorted(landmarks), dtype=np.int64)
+    like = store.communication(engine).lower
+    nodes = [root(rows, experts, like) for rows in nearby_groups(spread, LARGEST_NODE)]
+    leaves: list[Node] = []
+    with reporter.stage("predict", len(request.X)) as stage:
+        while nodes:
+            last = max(len(node.rows) for node in nodes) <= SMALLEST_NODE
+            settled = _settled(job, landmarks, nodes)
+            leaves += [node for node in settled if last or len(node.rows) <= SMALLEST_NODE]
+            nodes = [
+                child
+                for node in settled
+                if not last and len(node.rows) > SMALLEST_NODE
+                for child in children(node, nearby_groups(spread[node.rows], -(-len(node.rows) // PARTS)))
+            ]
+        _finish_leaves(job, landmarks, leaves, outputs, stage)
+    return outputs
 
 
 def _spread(request: Request) -> FloatArray:
@@ -166,165 +165,120 @@ def _kept_landmarks(kind: Experts, store: FactorStore, engine: Engine) -> Mappin
     return store.landmarks[kind]
 
 
-def _waves(
-    groups: Sequence[IntArray], plan: Callable[[IntArray], Plan], engine: Engine, limit: float
-) -> Iterator[list[Plan]]:
-    wave: list[Plan] = []
-    for start in range(0, len(groups), PLANNED_TOGETHER):
-        wave.extend(engine.map(plan, groups[start : start + PLANNED_TOGETHER]))
-        if sum(one.n_bytes for one in wave) > limit:
-            yield wave
-            wave = []
-    if wave:
-        yield wave
+@dataclass(frozen=True)
+class _Try:
+    """A node, and its sample where it has one."""
+
+    node: Node
+    sample: Sample | None
+
+    @property
+    def n_bytes(self) -> int:
+        return 0 if self.sample is None else self.sample.n_bytes
 
 
-def _begin(plan: Plan) -> _Work:
-    reference = plan.evaluated.reference
-    best = Moments(reference.mean.clone(), reference.var_latent.clone())
-    return _Work(plan, best, plan.gains.new_empty(0), empty(plan.points.prior))
+def _settled(job: _Job, landmarks: Mapping[int, Landmarks], nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with those experts in the sum that their samples settle."""
+    done: list[Node] = []
+    for tries in job.batches(partial(_sampled, job, landmarks), nodes):
+        samples = [one.sample for one in tries if one.sample is not None]
+        job.with_factors((sample.node.experts for sample in samples), partial(_see, job, samples))
+        allowance = SETTLED / LEVELS * job.tolerance
+        decide = partial(settle, job.rule, noise_variance=job.request.committee.noise_variance, allowance=allowance)
+        decisions = list(job.engine.map(decide, samples))
+        chosen = [
+            sample.node.experts[each.from_pivots.numpy()] for sample, each in zip(samples, decisions, strict=True)
+        ]
+        totals = [sample.node.total for sample in samples]
+        job.with_factors(chosen, partial(_add_from_pivots, job, samples, chosen, totals))
+        settled = iter(
+            replace(sample.node, total=total, experts=sample.node.experts[each.open.numpy()])
+            for sample, total, each in zip(samples, totals, decisions, strict=True)
+        )
+        done += [one.node if one.sample is None else next(settled) for one in tries]
+    return done
 
 
-def _portions(
-    kind: Experts, works: Sequence[_Work], store: FactorStore, engine: Engine
-) -> Iterator[Mapping[int, Factor]]:
-    """Factors of the candidates of some groups, as many at a time as the budget holds."""
-    wanted = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(work.plan.experts for work in works)]))
-    for group in store.groups(frozenset({kind})):
-        experts = [expert for expert in group if expert in wanted]
-        if experts:
-            loaded = store.load(frozenset({kind}), experts, engine)
-            yield loaded.augmented if kind is Experts.AUGMENTED else loaded.base
-
-
-def _evaluate_best(committee: Committee, factors: Mapping[int, Factor], work: _Work) -> None:
-    best, scratch = work.plan.best, Scratch()
+def _sampled(job: _Job, landmarks: Mapping[int, Landmarks], node: Node) -> _Try:
+    committee, communication = job.request.committee, job.store.communication(job.engine)
     with torch.no_grad():
-        for expert in np.unique(best):
-            if int(expert) in factors:
-                rows = torch.from_numpy(np.flatnonzero(best == expert))
-                moments = evaluated_moments(committee, factors[int(expert)], work.plan.evaluated.at(rows), scratch)
-                work.best.mean[rows], work.best.var_latent[rows] = moments.mean, moments.var_latent
+        sample = take_sample(committee, job.rule, communication, node, job.request.points(node.rows))
+        if sample is None:
+            return _Try(node, None)
+        if len(node.experts) == len(landmarks):
+            at = sample.sample
+            some = [landmarks[expert] for expert in node.experts]
+            gains = estimated_gain(committee, some, at.x, at.whitened, at.reference.var_latent)
+            context = at.context(job.rule, committee.noise_variance)
+            matter = candidates(job.rule, gains, at.reference, context, misfit(communication), job.tolerance)
+            node = replace(node, experts=node.experts[matter.numpy()])
+        return _Try(node, sample.of(node))
 
 
-def _choose(rule: AdditiveRule, committee: Committee, communication: BaseFactor, tolerance: float, work: _Work) -> None:
-    plan = work.plan
-    with torch.no_grad():
-        context = plan.evaluated.context(rule, committee.noise_variance)
-        known = Known(plan.evaluated.reference, work.best, context, misfit(communication))
-        work.keep = needed(rule, plan.gains, known, LEFT_OUT * tolerance)
-        best = torch.from_numpy(plan.experts[None, :] == plan.best[:, None])
-        work.keep |= best
-        for expert in always_needed(rule):
-            work.keep[:, torch.from_numpy(plan.experts == expert)] = True
-        if plan.basis is not None:
-            work.keep |= work.keep.any(dim=0)
-            work.n_pivots = _levels(rule, plan, plan.basis, known, tolerance)
-        else:
-            work.keep &= ~best
+def _blocks(experts: IntArray, factors: Mapping[int, Factor]) -> list[IntArray]:
+    """Places of the experts whose factors are at hand, by blocks of ``EXPERT_BLOCK`` consecutive numbers."""
+    places = np.flatnonzero(np.isin(experts, np.fromiter(factors, dtype=np.int64, count=len(factors))))
+    block = experts[places] // EXPERT_BLOCK
+    return np.split(places, np.flatnonzero(np.diff(block)) + 1) if len(places) else []
 
 
-def _levels(rule: AdditiveRule, plan: Plan, basis: Basis, known: Known, tolerance: float) -> IntArray:
-    """Pivots that each candidate is evaluated at: all, or a part of them."""
-    levels = np.full(len(plan.experts), len(basis.pivots))
-    variance = plan.points.reference.var_latent
-    left = (basis.rest(variance) / variance[:, None]).amax(dim=0)
-    for part in PARTS:
-        n_pivots = -(-len(basis.pivots) // part)
-        enough = coarse(rule, plan.gains, known, float(left[n_pivots - 1]), COARSE / len(PARTS) * tolerance)
-        for expert in always_needed(rule):
-            enough[torch.from_numpy(plan.experts == expert)] = False
-        levels[enough.cpu().numpy()] = n_pivots
-    return levels
+def _see(job: _Job, samples: Sequence[Sample], factors: Mapping[int, Factor]) -> None:
+    tasks = [(sample, block) for sample in samples for block in _blocks(sample.node.experts, factors)]
+    list(job.engine.map(lambda task: see(job.request.committee, factors, *task), tasks))
 
 
-def _sum(rule: AdditiveRule, committee: Committee, factors: Mapping[int, Factor], work: _Work) -> None:
-    plan, scratch = work.plan, Scratch()
-    best = plan.best
-    with torch.no_grad():
-        context = plan.points.context(rule, committee.noise_variance)
-        weights = {} if plan.basis is None else {k: plan.basis.weights(k) for k in set(work.n_pivots.tolist())}
-        for column, expert in enumerate(plan.experts.tolist()):
-            if expert not in factors:
-                continue
-            rows = work.keep[:, column].nonzero()[:, 0]
-            if plan.basis is None:
-                own = torch.from_numpy(np.flatnonzero(best == expert))
-                if len(rows) + len(own) > 0:
-                    moments = _point_by_point(committee, factors[expert], work, rows, own, scratch)
-                    _add(rule, work, moments, context, expert)
-            elif len(rows) > 0:
-                at = weights[int(work.n_pivots[column])]
-                moments = interpolated_moments(committee, factors[expert], plan, at, scratch)
-                _add(rule, work, moments, context, expert)
+def _add_from_pivots(
+    job: _Job,
+    samples: Sequence[Sample],
+    chosen: Sequence[IntArray],
+    totals: list[Accumulator],
+    factors: Mapping[int, Factor],
+) -> None:
+    tasks = [(i, chosen[i][block]) for i in range(len(samples)) for block in _blocks(chosen[i], factors)]
+    work = partial(add_from_pivots, job.request.committee, job.rule, factors)
+    sums = job.engine.map(lambda task: work(samples[task[0]], task[1]), tasks)
+    for (i, _), total in zip(tasks, sums, strict=True):
+        totals[i] = merge(totals[i], total)
 
 
-def _point_by_point(
-    committee: Committee, factor: Factor, work: _Work, rows: Tensor, own: Tensor, scratch: Scratch
-) -> Moments:
-    """The expert's moments where it is needed, those known already where it is the best, the reference's elsewhere."""
-    reference = work.plan.points.reference
-    mean, variance = reference.mean.clone(), reference.var_latent.clone()
-    if len(rows):
-        found = evaluated_moments(committee, factor, work.plan.evaluated.at(rows), scratch)
-        mean[rows], variance[rows] = found.mean, found.var_latent
-    mean[own], variance[own] = work.best.mean[own], work.best.var_latent[own]
-    return Moments(mean, variance)
+def _finish_leaves(
+    job: _Job, landmarks: Mapping[int, Landmarks], nodes: Sequence[Node], outputs: StandardMoments, stage: Stage
+) -> None:
+    committee, communication = job.request.committee, job.store.communication(job.engine)
+
+    def make(node: Node) -> Leaf:
+        with torch.no_grad():
+            points = job.request.points(node.rows)
+            return make_leaf(committee, job.rule, communication, landmarks, node, points)
+
+    misfits = misfit(communication)
+    for leaves in job.batches(make, nodes):
+        seen = [Seen.begin(leaf) for leaf in leaves]
+        wanted = [leaf.node.experts for leaf in leaves]
+        job.with_factors(wanted, partial(_for_each, job.engine, partial(evaluate_best, committee), seen))
+        list(job.engine.map(lambda one: one.choose(job.rule, committee.noise_variance, misfits, job.tolerance), seen))
+        totals = [leaf.node.total for leaf in leaves]
+        job.with_factors(wanted, partial(_sum_needed, job, seen, totals))
+        for leaf, total in zip(leaves, totals, strict=True):
+            context = leaf.points.context(job.rule, committee.noise_variance)
+            moments = finish(job.rule, merge(empty(leaf.points.prior), total), context)
+            outputs[0][leaf.node.rows] = moments.mean.double().cpu().numpy()
+            outputs[1][leaf.node.rows] = moments.var_latent.double().cpu().numpy()
+            stage.advance(len(leaf.node.rows))
 
 
-def _add(rule: AdditiveRule, work: _Work, moments: Moments, context: Context, expert: int) -> None:
-    new = add(rule, empty(context.prior_variance), moments, context, expert)
-    if new.lead is not None and work.total.lead is not None and work.plan.basis is not None and leads_best(rule):
-        lead = work.total.lead
-        less = choose(new.lead.precision > lead.precision, lead, new.lead)
-        work.second = less if work.second is None else choose(less.precision > work.second.precision, less, work.second)
-    work.total = merge(work.total, new)
+def _for_each(
+    engine: Engine,
+    work: Callable[[Mapping[int, Factor], Seen], None],
+    seen: Sequence[Seen],
+    factors: Mapping[int, Factor],
+) -> None:
+    list(engine.map(partial(work, factors), seen))
 
 
-def _finish(
-    rule: AdditiveRule,
-    committee: Committee,
-    communication: BaseFactor,
-    tolerance: float,
-    outputs: StandardMoments,
-    work: _Work,
-) -> IntArray:
-    """Write the predictions of a group; the row numbers of those to be done again."""
-    plan = work.plan
-    with torch.no_grad():
-        context = plan.points.context(rule, committee.noise_variance)
-        moments = finish(rule, work.total, context)
-        outputs[0][plan.rows] = moments.mean.double().cpu().numpy()
-        outputs[1][plan.rows] = moments.var_latent.double().cpu().numpy()
-        if plan.basis is None:
-            return plan.rows[:0]
-        rest = plan.basis.rest(plan.points.reference.var_latent)[:, -1]
-        rest[plan.basis.pivots] = 0.0
-        variance = rule.at_level(moments.var_latent, context)
-        noise = committee.noise_variance
-        fine = resolved(rule, rest, variance, noise, misfit(communication), INTERPOLATED * tolerance)
-        fine &= ~_undecided(rule, work, context, rest, variance, tolerance)
-        missed: IntArray = plan.rows[~fine.cpu().numpy()]
-        return missed
-
-
-def _undecided(
-    rule: AdditiveRule, work: _Work, context: Context, rest: Tensor, variance: Tensor, tolerance: float
-) -> Tensor:
-    """Points at which the most certain expert may be another one than it seems, and that one's weight matters."""
-    lead, second = work.total.lead, work.second
-    if lead is None or second is None:
-        return torch.zeros_like(rest, dtype=torch.bool)
-    by_reference = 1 / rule.at_level(work.plan.points.reference.var_latent, context)
-    precision = lead.precision + by_reference
-    relative = rest * precision
-    error = precision * (relative + 2 * relative.sqrt())
-    close = lead.precision - second.precision <= error
-    mean = work.plan.points.reference.mean
-    change = (1 - lead.weight) * lead.precision - (1 - second.weight) * second.precision
-    shift = (1 - lead.weight) * (lead.shift - lead.precision * mean) - (1 - second.weight) * (
-        second.shift - second.precision * mean
-    )
-    noisy = variance + context.noise_variance if rule.level == "latent" else variance
-    moved = (shift.abs() + change.abs() * noisy.sqrt()) * variance / noisy.sqrt()
-    return close & (torch.maximum(change.abs() * variance, moved) > UNDECIDED * tolerance)
+def _sum_needed(job: _Job, seen: Sequence[Seen], totals: list[Accumulator], factors: Mapping[int, Factor]) -> None:
+    tasks = [(i, block) for i, one in enumerate(seen) for block in _blocks(one.leaf.node.experts, factors)]
+    work = partial(sum_needed, job.request.committee, job.rule, factors)
+    sums = job.engine.map(lambda task: work(seen[task[0]], task[1]), tasks)
+    for (i, _), total in zip(tasks, sums, strict=True):
+        totals[i] = merge(totals[i], total)

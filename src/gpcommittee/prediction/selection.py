@@ -21,14 +21,14 @@ from gpcommittee.records import Moments
 CAUTION = 100.0
 """Times the estimated gain that an expert is taken to have."""
 
-CAUTION_BETWEEN = 5.0
-"""The same where pivots show the expert and only what is between them is estimated."""
+CAUTION_AT_PIVOTS = 1000.0
+"""The same for points around those at which gains are estimated."""
+
+OVERLOOKED = 0.1
+"""Share of the tolerance for experts that are no candidates."""
 
 LEAST_VARIANCE = 0.01
 """Share of the reference's variance that an expert with the largest gain is taken to leave, or the best one's."""
-
-CROSS_TERM = 0.03
-"""Share of the bound 2 sqrt(rest v) on what pivots miss of a variance v by correlation with what they show."""
 
 DEVIATIONS = 4.0
 """Standard deviations of an expert's mean from the reference's that are reckoned with."""
@@ -93,33 +93,6 @@ def needed(rule: AdditiveRule, gains: Tensor, known: Known, tolerance: float, ca
     return ~_small_together(change, tolerance) | _may_lead(rule, gains, known, tolerance, caution)
 
 
-def coarse(rule: AdditiveRule, gains: Tensor, known: Known, left: float, tolerance: float) -> Tensor:
-    """Experts whose moments may be taken from pivots that leave a share of the variance, shape (n_experts,).
-
-    An expert that takes away g of the variance is taken to know that share of g about what the pivots leave.
-
-    Parameters
-    ----------
-    rule : AdditiveRule
-    gains : Tensor, shape (n_points, n_experts)
-        Estimated gains in latent variance.
-    known : Known
-    left : float
-        The share.
-    tolerance : float
-        As for ``needed``.
-
-    Returns
-    -------
-    Tensor of bool, shape (n_experts,)
-    """
-    change = _changes(rule, gains, known, CAUTION_BETWEEN)
-    root = left**0.5
-    of_rest = replace(change, precision=4 * root * change.precision, spread=root * change.spread)
-    leads = _may_lead(rule, gains, known, tolerance, CAUTION_BETWEEN)
-    return (_small_together(of_rest, tolerance) & ~leads).all(dim=0)
-
-
 @dataclass(frozen=True)
 class _Changes:
     """What experts may change.
@@ -169,51 +142,29 @@ def _small_together(change: _Changes, tolerance: float) -> Tensor:
     return torch.empty_like(small).scatter_(1, order, small)
 
 
-def expected_share(rule: AdditiveRule, gains: Tensor, reference: Moments, context: Context) -> Tensor:
-    """Aggregated variance that estimated gains lead to, as a share of the reference's, at the rule's level.
+def candidates(
+    rule: AdditiveRule, gains: Tensor, reference: Moments, context: Context, misfit: float, tolerance: float
+) -> Tensor:
+    """Experts that may matter anywhere near a sample of points, by their estimated gains there.
 
     Parameters
     ----------
     rule : AdditiveRule
     gains : Tensor, shape (n_points, n_experts)
+        Estimated gains in latent variance at points that explain those around them.
     reference : Moments
     context : Context
-
-    Returns
-    -------
-    Tensor, shape (n_points,)
-    """
-    columns = as_columns(context)
-    latent = reference.var_latent[:, None]
-    by_reference = rule.at_level(latent, columns)
-    variance = rule.at_level(torch.maximum(latent - gains, LEAST_VARIANCE * latent), columns)
-    weight = rule.weight(variance, columns, -1)
-    return 1 / (1 + (weight * (by_reference / variance - 1)).sum(dim=1))
-
-
-def resolved(
-    rule: AdditiveRule, rest: Tensor, variance: Tensor, noise_variance: float, misfit: float, tolerance: float
-) -> Tensor:
-    """Whether pivots that leave a variance ``rest`` do for a point's whole prediction.
-
-    Parameters
-    ----------
-    rule : AdditiveRule
-    rest : Tensor
-    variance : Tensor, broadcast against ``rest``
-        Aggregated variance at the rule's level.
-    noise_variance : float
     misfit : float
     tolerance : float
 
     Returns
     -------
-    Tensor of bool, shape of ``rest``
+    Tensor of bool, shape (n_experts,)
     """
-    relative = rest / variance
-    noisy = variance + noise_variance if rule.level == "latent" else variance
-    change_of_variance = relative + CROSS_TERM * relative.sqrt()
-    return torch.maximum(change_of_variance, misfit * (rest / noisy).sqrt()) <= tolerance
+    best = Moments(reference.mean, reference.var_latent - OVERLOOKED * gains.amax(dim=1).minimum(reference.var_latent))
+    known = Known(reference, best, context, misfit)
+    found: Tensor = needed(rule, gains, known, OVERLOOKED * tolerance, CAUTION_AT_PIVOTS).any(dim=0)
+    return found
 
 
 def _may_lead(rule: AdditiveRule, gains: Tensor, known: Known, tolerance: float, caution: float) -> Tensor:
