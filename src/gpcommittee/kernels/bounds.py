@@ -30,16 +30,15 @@ def search_bounds(constraint: Interval | None, shape: torch.Size) -> tuple[Float
     -------
     lower, upper : ndarray, shape (shape.numel(),)
     """
-    free = torch.full(shape, np.inf, dtype=torch.float64)
     if constraint is None:
-        return (-free).numpy().ravel(), free.numpy().ravel()
+        return np.full(shape.numel(), -np.inf), np.full(shape.numel(), np.inf)
     lower, upper = (bound.double().expand(shape) for bound in (constraint.lower_bound, constraint.upper_bound))
     low, high = _natural(lower, upper)
     raw = torch.stack([constraint.inverse_transform(low), constraint.inverse_transform(high)])
     bounded = torch.isfinite(lower) | torch.isfinite(upper)
     return (
-        torch.where(bounded, raw.amin(dim=0), -free).numpy().ravel(),
-        torch.where(bounded, raw.amax(dim=0), free).numpy().ravel(),
+        torch.where(bounded, raw.amin(dim=0), -np.inf).cpu().numpy().ravel(),
+        torch.where(bounded, raw.amax(dim=0), np.inf).cpu().numpy().ravel(),
     )
 
 
