@@ -43,3 +43,11 @@ def reference_dir() -> Path:
     if not beside.is_dir():
         pytest.skip(f"GPCOMMITTEE_REFERENCE is unset and there is no folder {beside}")
     return beside
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> torch.device:
+    """Every device on which experts can be computed in batches."""
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device")
+    return torch.device(request.param)

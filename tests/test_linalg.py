@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -7,13 +9,18 @@ import torch
 from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.linalg import (
     cholesky,
+    cholesky_of_each,
+    inverse_from_cholesky,
     row_sums_of_squares,
     solve_lower,
     solve_lower_transposed,
     subtract_gram,
+    subtract_product,
+    times_vector,
     unwhiten_rows,
     whiten_rows,
 )
+from gpcommittee.scratch import Scratch
 
 
 def spd(n: int, seed: int = 0) -> torch.Tensor:
@@ -97,3 +104,38 @@ def test_gram_is_subtracted_from_the_lower_triangle(m: int) -> None:
 def test_row_sums_of_squares() -> None:
     matrix = torch.tensor([[1.0, 2.0], [3.0, -4.0]], dtype=torch.float64)
     assert row_sums_of_squares(matrix).tolist() == [5.0, 25.0]
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+def test_a_batch_is_each_of_its_matrices(n: int, device: torch.device) -> None:
+    matrices = torch.stack([spd(n, seed) for seed in range(3)]).to(device)
+    rows = torch.randn(3, 5, n, dtype=torch.float64, device=device)
+    factors, sound = cholesky_of_each(matrices, matrices.new_ones(3), Scratch())
+    assert sound.all()
+    assert_close = partial(torch.testing.assert_close, rtol=1e-11, atol=1e-13)
+    for i, matrix in enumerate(matrices):
+        factor, _ = cholesky(matrix)
+        assert_close(factors[i], factor)
+        inverse = inverse_from_cholesky(factor, Scratch())
+        assert_close(inverse_from_cholesky(factors, Scratch())[i], inverse)
+        assert_close(solve_lower(factors, rows[:, 0])[i], solve_lower(factor, rows[i, 0]))
+        assert_close(whiten_rows(factors, rows.clone())[i], whiten_rows(factor, rows[i].clone()))
+        gram = subtract_gram(matrix.clone(), rows[i].mT).tril()
+        assert_close(subtract_gram(matrices.clone(), rows.mT)[i].tril(), gram)
+        product = matrix - rows[0].mT @ rows[i]
+        assert_close(subtract_product(matrices.clone(), rows[0].mT, rows)[i], product)
+        assert_close(times_vector(matrices, rows[:, 1])[i], matrix @ rows[i, 1])
+
+
+def test_a_matrix_that_fails_in_a_batch_is_named_and_leaves_the_others_alone(device: torch.device) -> None:
+    nan = torch.full((4, 4), torch.nan, dtype=torch.float64)
+    matrices = torch.stack([spd(4), -spd(4), nan, spd(4, 1)]).to(device)
+    factors, sound = cholesky_of_each(matrices, matrices.new_ones(4))
+    assert sound.tolist() == [True, False, False, True]
+    torch.testing.assert_close(factors[3], cholesky(matrices[3])[0])
+
+
+def test_float32_refuses_in_a_batch_what_it_refuses_alone(device: torch.device) -> None:
+    eye = torch.eye(30, device=device)
+    matrices = torch.stack([torch.ones_like(eye) + noise * eye for noise in (1e-2, 1e-5)])
+    assert cholesky_of_each(matrices, matrices.new_ones(2))[1].tolist() == [True, False]

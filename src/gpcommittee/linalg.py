@@ -69,26 +69,73 @@ def cholesky(
     )
 
 
+def cholesky_of_each(matrices: Tensor, scales: Tensor, scratch: Scratch | None = None) -> tuple[Tensor, Tensor]:
+    """Lower Cholesky factors of a batch of symmetric matrices, without jitter.
+
+    Parameters
+    ----------
+    matrices : Tensor, shape (b, m, m)
+        Only lower triangles are read.
+    scales : Tensor, shape (b,)
+        Size of the numbers whose rounding errors are in each matrix.
+    scratch : Scratch, optional
+        May hold the factors.
+
+    Returns
+    -------
+    factors : Tensor, shape (b, m, m)
+    sound : Tensor of bool, shape (b,)
+        Where ``cholesky`` would return the same factor with no jitter; it has the remedies for the others.
+    """
+    factors, info = _factorise(matrices, scratch)
+    diagonal = factors.diagonal(dim1=-2, dim2=-1)
+    sound = (info == 0) & torch.isfinite(diagonal).all(dim=-1)
+    if factors.dtype != torch.float64:
+        smallest = SMALLEST_PIVOT * torch.finfo(factors.dtype).eps * scales
+        sound &= diagonal.amin(dim=-1).square() >= smallest
+    return factors, sound
+
+
 def inverse_from_cholesky(factor: Tensor, scratch: Scratch) -> Tensor:
-    """Inverse of the matrix with this lower Cholesky factor, shape (m, m), in scratch memory."""
+    """Inverse of the matrix with this lower Cholesky factor, shape (..., m, m), in scratch memory.
+
+    For a batch by products, which graphics processors do at once; LAPACK's way would be taken matrix by matrix there.
+    """
+    if factor.ndim > 2:
+        inverse_factor = scratch.take("inverse factor", factor.shape, factor).zero_()
+        inverse_factor.diagonal(dim1=-2, dim2=-1).fill_(1.0)
+        torch.linalg.solve_triangular(factor, inverse_factor, upper=False, out=inverse_factor)
+        return torch.matmul(inverse_factor.mT, inverse_factor, out=scratch.take("inverse", factor.shape, factor))
     inverse: Tensor = torch.cholesky_inverse(factor, out=scratch.take("inverse", factor.shape, factor).mT)
     return inverse.mT
 
 
 def solve_lower(factor: Tensor, right: Tensor) -> Tensor:
-    """``factor^-1 right`` for a lower triangular factor; ``right`` has shape (m,)."""
-    solution: Tensor = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
-    return solution[:, 0]
+    """``factor^-1 right`` for a lower triangular factor; ``right`` has shape (..., m)."""
+    solution: Tensor = torch.linalg.solve_triangular(factor, right[..., None], upper=False)
+    return solution[..., 0]
 
 
 def solve_lower_transposed(factor: Tensor, right: Tensor) -> Tensor:
-    """``factor^-T right`` for a lower triangular factor; ``right`` has shape (m,)."""
-    solution: Tensor = torch.linalg.solve_triangular(factor.mT, right[:, None], upper=True)
-    return solution[:, 0]
+    """``factor^-T right`` for a lower triangular factor; ``right`` has shape (..., m)."""
+    solution: Tensor = torch.linalg.solve_triangular(factor.mT, right[..., None], upper=True)
+    return solution[..., 0]
+
+
+def times_vector(matrix: Tensor, vector: Tensor) -> Tensor:
+    """``matrix vector``, shape (..., k), for shapes (..., k, m) and (..., m)."""
+    return matrix @ vector if vector.ndim == 1 else (matrix @ vector[..., None])[..., 0]
+
+
+def subtract_product(matrix: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """``matrix - left right`` in place; leading dimensions of ``left`` may be missing."""
+    if matrix.ndim == 2:
+        return matrix.addmm_(left, right, alpha=-1.0)
+    return matrix.baddbmm_(left.expand(*matrix.shape[:-1], -1), right, alpha=-1.0)
 
 
 def whiten_rows(factor: Tensor, rows: Tensor) -> Tensor:
-    """``factor^-1 rows'``, transposed, for a lower triangular factor: shape (k, m), in the memory of ``rows``.
+    """``factor^-1 rows'``, transposed, for a lower triangular factor: shape (..., k, m), in the memory of ``rows``.
 
     Rows are test points: the solver works along them in place, where columns would be copied there and back, a quarter
     of its time.
@@ -106,16 +153,20 @@ def unwhiten_rows(factor: Tensor, rows: Tensor) -> Tensor:
 def subtract_gram(matrix: Tensor, rows: Tensor) -> Tensor:
     """``matrix - rows rows'`` in place, its lower triangle alone valid, panel by panel: 5/8 of the full product.
 
+    A batch takes the full product, at once.
+
     Parameters
     ----------
-    matrix : Tensor, shape (m, m)
-    rows : Tensor, shape (m, k)
+    matrix : Tensor, shape (..., m, m)
+    rows : Tensor, shape (..., m, k)
 
     Returns
     -------
-    Tensor, shape (m, m)
+    Tensor, shape (..., m, m)
         The matrix given.
     """
+    if matrix.ndim > 2:
+        return subtract_product(matrix, rows, rows.mT)
     size = -(-len(rows) // GRAM_PANELS)
     for start in range(0, len(rows), size):
         stop = min(start + size, len(rows))
@@ -124,7 +175,7 @@ def subtract_gram(matrix: Tensor, rows: Tensor) -> Tensor:
 
 
 def row_sums_of_squares(matrix: Tensor) -> Tensor:
-    """Squared norm of each row, shape (k,)."""
+    """Squared norm of each row, shape (..., k)."""
     sums: Tensor = torch.linalg.vecdot(matrix, matrix)
     return sums
 

@@ -222,3 +222,38 @@ def test_noisy_covariance_has_the_exact_prior_variance_on_its_diagonal() -> None
     function = KernelFunction(make_kernel("matern12", 3))
     got = function.at(function.start).noisy_covariance(1e3 + X1, 1e-8)
     assert torch.equal(got.diagonal(), torch.full((7,), 1 + 1e-8, dtype=torch.float64))
+
+
+class FromElsewhere(RBFKernel):
+    """Knows one set of inputs at a time."""
+
+    def forward(  # type: ignore[override]
+        self, x1: torch.Tensor, x2: torch.Tensor, diag: bool = False, **params: Any
+    ) -> Any:
+        assert x1.ndim == x2.ndim == 2
+        return super().forward(x1, x2, diag=diag, **params)  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        make_kernel("matern32", 3),
+        sum_kernel(),
+        LinearKernel(),
+        PolynomialKernel(power=2),
+        PiecewisePolynomialKernel(q=2),
+        ScaleKernel(FromElsewhere()),
+    ],
+    ids=["matern32", "sum", "linear", "polynomial", "piecewise polynomial", "from elsewhere"],
+)
+def test_a_batch_of_inputs_is_each_of_them(kernel: Kernel) -> None:
+    function = KernelFunction(kernel)
+    theta, batch = function.tensor(function.start), torch.stack([X1, X1.flip(0), 2 * X1])
+    fixed = function.at(function.start)
+    together = function.covariance(theta, batch, X2).detach(), fixed.covariance(batch, X2), fixed.covariance(X2, batch)
+    variances = fixed.variance(batch)
+    for i, one in enumerate(batch):
+        expected = function.covariance(theta, one, X2).detach()
+        for found, transposed in zip(together, [False, False, True], strict=True):
+            torch.testing.assert_close(found[i].mT if transposed else found[i], expected, rtol=1e-11, atol=1e-13)
+        torch.testing.assert_close(variances[i], fixed.variance(one), rtol=1e-12, atol=1e-14)

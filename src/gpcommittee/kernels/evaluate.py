@@ -15,13 +15,27 @@ from torch import Tensor
 
 
 def dense(kernel: Kernel, x1: Tensor, x2: Tensor, diag: bool = False) -> Tensor:
-    """Covariance matrix, shape (n1, n2), or its diagonal, shape (n,), as a plain tensor.
+    """Covariance matrix, shape (..., n1, n2), or its diagonal, shape (..., n), as a plain tensor.
 
     Scales, sums and products are evaluated term by term on dense matrices: GPyTorch's lazy sum with a low-rank term
-    (a linear kernel, say) would decompose the other terms at every evaluation.
+    (a linear kernel, say) would decompose the other terms at every evaluation. Of a batch of inputs, GPyTorch's own
+    kernels take all at once; a kernel from elsewhere may not know batches and takes them one by one.
     """
     with _eager_kernels():
-        return _dense(kernel, x1, x2, diag)
+        if x1.ndim == 2 and x2.ndim == 2:
+            return _dense(kernel, x1, x2, diag)
+        leading = torch.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        x1, x2 = (x.expand(*leading, *x.shape[-2:]) for x in (x1, x2))
+        if _knows_batches(kernel):
+            return _dense(kernel, x1, x2, diag)
+        pairs = zip(x1.flatten(0, -3), x2.flatten(0, -3), strict=True)
+        one_by_one = torch.stack([_dense(kernel, a, b, diag) for a, b in pairs])
+        return one_by_one.reshape(*leading, *one_by_one.shape[1:])
+
+
+def _knows_batches(kernel: Kernel) -> bool:
+    """Whether it is GPyTorch's own in all its parts."""
+    return all(type(part).__module__.startswith("gpytorch.") for part in kernel.modules() if isinstance(part, Kernel))
 
 
 def _dense(kernel: Kernel, x1: Tensor, x2: Tensor, diag: bool) -> Tensor:
