@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from gpcommittee.engines import Engine, SerialEngine, ThreadEngine, make_engine, one_blas_thread
+from gpcommittee.engines import Engine, SerialEngine, ThreadEngine, make_engine, one_blas_thread, total_memory
+from gpcommittee.engines.device import BATCH_SHARE
 from gpcommittee.errors import InvalidParameterError
 
 ENGINES = [SerialEngine(), ThreadEngine(2), ThreadEngine(5)]
@@ -92,3 +93,20 @@ def test_make_engine_counts_workers() -> None:
 def test_make_engine_refuses(n_jobs: object) -> None:
     with pytest.raises(InvalidParameterError, match="n_jobs must be None or a non-zero integer"):
         make_engine(n_jobs)  # type: ignore[arg-type]
+
+
+def test_cuda_takes_experts_in_batches_within_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (6 * 2**30, 16 * 2**30))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 3 * 2**30)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 2**30)
+    engine = make_engine(4, torch.device("cuda"))
+    assert engine.n_workers == 1
+    assert engine.batch_memory == BATCH_SHARE * 8 * 2**30
+    assert total_memory(torch.device("cuda")) == 16 * 2**30
+    with pytest.raises(InvalidParameterError):
+        make_engine(0, torch.device("cuda"))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_cpu_takes_experts_one_by_one(n_jobs: int) -> None:
+    assert make_engine(n_jobs).batch_memory == make_engine(n_jobs, torch.device("cpu")).batch_memory == 0

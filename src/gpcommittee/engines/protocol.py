@@ -17,6 +17,11 @@ class Engine(Protocol):
         """Tasks that run at the same time."""
         ...
 
+    @property
+    def batch_memory(self) -> float:
+        """Bytes that the experts of one task may take together; 0 where a task takes them one by one."""
+        ...
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Results in the order of the items, at most a few per worker waiting to be taken.
 

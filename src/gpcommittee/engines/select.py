@@ -1,4 +1,4 @@
-"""From scikit-learn's ``n_jobs`` to an engine."""
+"""From scikit-learn's ``n_jobs`` and a device to an engine."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import os
 
 import torch
 
+from gpcommittee.engines.device import batch_memory
 from gpcommittee.engines.protocol import Engine
 from gpcommittee.engines.serial import SerialEngine
 from gpcommittee.engines.threads import ThreadEngine
 from gpcommittee.errors import InvalidParameterError
 
 
-def make_engine(n_jobs: int | None) -> Engine:
-    """Engine for a number of jobs.
+def make_engine(n_jobs: int | None, device: torch.device | None = None) -> Engine:
+    """Engine for a number of jobs on a device.
 
     Parameters
     ----------
     n_jobs : int or None
         Worker threads, each with one BLAS thread. None: as many as PyTorch may use in this process (so that nested
         parallelism, which lowers that number, is respected). -1: all processors, -2: all but one, and so on.
+    device : torch.device, optional
+        On CUDA one worker takes experts in batches, whatever the number of jobs. Default: the CPU.
 
     Returns
     -------
@@ -32,6 +35,8 @@ def make_engine(n_jobs: int | None) -> Engine:
         If ``n_jobs`` is 0 or not an integer.
     """
     n_workers = _n_workers(n_jobs)
+    if device is not None and device.type == "cuda":
+        return SerialEngine(batch_memory(device))
     return SerialEngine() if n_workers == 1 else ThreadEngine(n_workers)
 
 

@@ -9,9 +9,18 @@ from gpcommittee.engines.protocol import Item, Result
 
 
 class SerialEngine:
-    """Runs each task when its result is asked for."""
+    """Runs each task when its result is asked for.
+
+    Parameters
+    ----------
+    batch_memory : float, default=0.0
+        Bytes that the experts of one task may take together; 0: one expert at a time.
+    """
 
     n_workers = 1
+
+    def __init__(self, batch_memory: float = 0.0) -> None:
+        self.batch_memory = batch_memory
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Results in the order of the items.

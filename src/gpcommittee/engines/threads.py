@@ -24,6 +24,8 @@ class ThreadEngine:
     n_workers : int
     """
 
+    batch_memory = 0.0
+
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
 

@@ -44,10 +44,32 @@ def negative_log_marginal(noisy_covariance: Tensor, y: Tensor, scratch: Scratch)
         If A cannot be factored.
     """
     factor, _ = cholesky(noisy_covariance, scratch=scratch)
+    return from_factor(factor, y, len(y), scratch)
+
+
+def from_factor(factor: Tensor, y: Tensor, n_rows: int | Tensor, scratch: Scratch) -> tuple[Tensor, Tensor]:
+    """Negative log density and its derivative by A from the factor of A, of one expert or a batch.
+
+    Parameters
+    ----------
+    factor : Tensor, shape (..., m, m)
+    y : Tensor, shape (..., m)
+    n_rows : int or Tensor, shape (...)
+        Rows that count.
+    scratch : Scratch
+        Holds the derivative.
+
+    Returns
+    -------
+    value : Tensor, shape (...)
+    by_covariance : Tensor, shape (..., m, m)
+    """
     whitened = solve_lower(factor, y)
     a = solve_lower_transposed(factor, whitened)
-    value = 0.5 * whitened.square().sum() + factor.diagonal().log().sum() + 0.5 * len(y) * math.log(2 * math.pi)
-    return value, inverse_from_cholesky(factor, scratch).addr_(a, a, alpha=-1.0).mul_(0.5)
+    half_log_determinant = factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+    value = 0.5 * whitened.square().sum(dim=-1) + half_log_determinant + n_rows * (0.5 * math.log(2 * math.pi))
+    inverse = inverse_from_cholesky(factor, scratch)
+    return value, inverse.addcmul_(a[..., :, None], a[..., None, :], value=-1.0).mul_(0.5)
 
 
 def value_and_gradient(

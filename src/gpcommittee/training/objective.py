@@ -1,7 +1,8 @@
 """The factorised objective (Eq. 2 of the paper): the sum of all experts' negative log marginal likelihoods.
 
 All experts, the communication expert included, share the hyperparameters. Log priors registered on the kernel are
-subtracted once, which makes the result a maximum a posteriori estimate.
+subtracted once, which makes the result a maximum a posteriori estimate. Where the engine takes experts in batches, some
+of nearly equal size are one task; results are summed in the order of the tasks.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from torch import Tensor
 from gpcommittee.engines import Engine
 from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.likelihood import value_and_gradient
+from gpcommittee.likelihood import value_and_gradient, values_and_gradient
+from gpcommittee.padding import batches
 from gpcommittee.records import FloatArray
 from gpcommittee.scratch import Scratch
 
 Block = tuple[Tensor, Tensor]
+
+MATRICES_TOGETHER = 16
+"""Matrices of an expert's size alive for each expert of a batch, of kernels left to automatic differentiation."""
 
 
 class FactorisedObjective:
@@ -41,6 +46,8 @@ class FactorisedObjective:
         self.blocks = blocks
         self.engine = engine
         self._in_double = None if kernel.dtype == torch.float64 else kernel.as_type(torch.float64)
+        sizes = [len(y) for _, y in blocks]
+        self._batches = batches(sizes, partial(_bytes_together, kernel.dtype.itemsize), engine.batch_memory)
 
     @property
     def n_rows(self) -> int:
@@ -57,7 +64,7 @@ class FactorisedObjective:
         """
         value, gradient = _negative_log_prior(self.kernel, theta)
         for part, part_gradient in self._parts(theta):
-            value += part
+            value += float(part.sum())
             gradient = gradient + part_gradient
         return value, gradient
 
@@ -69,34 +76,54 @@ class FactorisedObjective:
         NotPositiveDefiniteError
             If an expert's noisy covariance cannot be factored there.
         """
-        return np.array([value for value, _ in self._parts(theta)])
+        terms = np.empty(len(self.blocks))
+        for numbers, (values, _) in zip(self._batches, self._parts(theta), strict=True):
+            terms[numbers] = values
+        return terms
 
-    def _parts(self, theta: FloatArray) -> Iterator[tuple[float, FloatArray]]:
-        """Value and gradient of each expert, in their order."""
-        of_block = partial(_of_block, self.kernel, self._in_double, theta, threading.local())
-        return self.engine.map(of_block, self.blocks)
+    def _parts(self, theta: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Values of the experts of each batch and the gradient of their sum, in the order of the batches."""
+        of_batch = partial(_of_batch, self.kernel, self._in_double, theta, threading.local())
+        return self.engine.map(of_batch, [[self.blocks[number] for number in numbers] for numbers in self._batches])
 
 
-def _of_block(
+def _bytes_together(itemsize: int, size: int) -> float:
+    return float(MATRICES_TOGETHER * itemsize) * size**2
+
+
+def _of_batch(
     kernel: KernelFunction,
     in_double: KernelFunction | None,
     theta: FloatArray,
     memory: threading.local,
-    block: Block,
-) -> tuple[float, FloatArray]:
+    blocks: Sequence[Block],
+) -> tuple[FloatArray, FloatArray]:
     """Each worker thread keeps its own scratch memory for the length of one evaluation.
 
-    An expert whose covariance float32 cannot factor is evaluated in float64.
+    An expert that cannot be factored in its batch is evaluated alone.
     """
     if not hasattr(memory, "scratch"):
         memory.scratch = Scratch()
+    values, gradient = np.full(len(blocks), np.nan), np.zeros(len(theta))
+    if len(blocks) > 1:
+        values, gradient = values_and_gradient(kernel, theta, blocks, memory.scratch)
+    for number in np.flatnonzero(np.isnan(values)).tolist():
+        values[number], alone = _of_block(kernel, in_double, theta, memory.scratch, blocks[number])
+        gradient = gradient + alone
+    return values, gradient
+
+
+def _of_block(
+    kernel: KernelFunction, in_double: KernelFunction | None, theta: FloatArray, scratch: Scratch, block: Block
+) -> tuple[float, FloatArray]:
+    """An expert whose covariance float32 cannot factor is evaluated in float64."""
     try:
-        return value_and_gradient(kernel, theta, *block, memory.scratch)
+        return value_and_gradient(kernel, theta, *block, scratch)
     except NotPositiveDefiniteError:
         if in_double is None:
             raise
     X, y = (values.double() for values in block)
-    return value_and_gradient(in_double, theta, X, y, memory.scratch)
+    return value_and_gradient(in_double, theta, X, y, scratch)
 
 
 def _negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:
