@@ -173,8 +173,14 @@ def test_largest_jitter_is_recorded() -> None:
 
 def test_budget_is_in_gibibytes_and_defaults_to_half_the_memory() -> None:
     assert factor_budget(2.0) == 2 * 1024**3
-    assert factor_budget(None) == 0.5 * usable_memory()
+    assert factor_budget(None) == factor_budget(None, torch.device("cpu")) == 0.5 * usable_memory()
     assert 1e8 < usable_memory() < 1e15
+
+
+def test_the_budget_is_of_the_device_that_holds_the_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1e9, 16e9))
+    assert factor_budget(None, torch.device("cuda")) == 8e9
+    assert factor_budget(2.0, torch.device("cuda")) == 2 * 1024**3
 
 
 def test_prediction_does_not_change_its_inputs() -> None:

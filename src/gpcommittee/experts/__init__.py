@@ -12,6 +12,12 @@ from gpcommittee.experts.base import (
     whiten,
 )
 from gpcommittee.experts.committee import Committee
+from gpcommittee.experts.together import (
+    factor_augmented_together,
+    factor_base_together,
+    stack_augmented,
+    stack_base,
+)
 
 __all__ = [
     "AugmentedFactor",
@@ -22,9 +28,13 @@ __all__ = [
     "base_mean",
     "base_moments",
     "factor_augmented",
+    "factor_augmented_together",
     "factor_base",
+    "factor_base_together",
     "moments_as",
     "project",
+    "stack_augmented",
+    "stack_base",
     "whiten",
     "whiten_residual",
 ]

@@ -4,7 +4,8 @@ The paper's enhanced expert M_+i (section 3.1) is the exact GP on D_c and D_i. W
 once (L_c, w_c, V_c = L_c^-1 K_c*), condition on it:
 B = L_c^-1 K_ci, S = A_i - B' B = L L', w = L^-1 (y_i - B' w_c), U = L^-1 (K_i* - B' V_c),
 mean = mean_c + U' w, latent variance = variance_c - colsum(U^2), never above the communication expert's. Rows are the
-expert's rows and test points here: B', V_c' and U' are what is computed.
+expert's rows and test points here: B', V_c' and U' are what is computed. A factor may be that of a batch of experts:
+``gpcommittee.experts.together``.
 """
 
 from __future__ import annotations
@@ -15,26 +16,37 @@ from torch import Tensor
 
 from gpcommittee.experts.base import BaseFactor, Projection, floor_variance, moments_as
 from gpcommittee.experts.committee import Committee
-from gpcommittee.linalg import cholesky, row_sums_of_squares, solve_lower, subtract_gram, whiten_rows
+from gpcommittee.linalg import (
+    cholesky,
+    row_sums_of_squares,
+    solve_lower,
+    subtract_gram,
+    subtract_product,
+    times_vector,
+    whiten_rows,
+)
+from gpcommittee.padding import Padding
 from gpcommittee.records import Moments
 from gpcommittee.scratch import Scratch
 
 
 @dataclass(frozen=True)
 class AugmentedFactor:
-    """Factor of one expert's residual given the communication rows.
+    """Factor of one expert's residual given the communication rows, or of a batch of b.
 
     Attributes
     ----------
-    X : Tensor, shape (m, n_features)
-    coupling : Tensor, shape (m, m_c)
+    X : Tensor, shape (m, n_features) or (b, m, n_features)
+    coupling : Tensor, shape (m, m_c) or (b, m, m_c)
         B', the cross-covariance whitened by the communication factor.
-    lower : Tensor, shape (m, m)
+    lower : Tensor, shape (m, m) or (b, m, m)
         Cholesky factor of the residual covariance S.
-    weights : Tensor, shape (m,)
+    weights : Tensor, shape (m,) or (b, m)
         The residual target whitened by it.
     jitter : float
         Jitter the factor needed, as a share of the mean prior variance.
+    padding : Padding or None
+        Of a batch.
     """
 
     X: Tensor
@@ -42,6 +54,7 @@ class AugmentedFactor:
     lower: Tensor
     weights: Tensor
     jitter: float
+    padding: Padding | None = None
 
 
 def factor_augmented(committee: Committee, communication: BaseFactor, expert: int) -> AugmentedFactor:
@@ -91,11 +104,12 @@ def whiten_residual(
 
     Returns
     -------
-    Tensor, shape (n_points, m)
+    Tensor, shape (n_points, m), or (b, n_points, m) of a batch
     """
     dtype = factor.lower.dtype
-    residual = committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch)
-    return whiten_rows(factor.lower, residual.addmm_(communication, factor.coupling.mT, alpha=-1.0))
+    covariance = committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch)
+    residual = subtract_product(covariance, communication, factor.coupling.mT)
+    return whiten_rows(factor.lower, residual if factor.padding is None else factor.padding.clear(residual))
 
 
 def augmented_moments(
@@ -124,9 +138,10 @@ def augmented_moments(
     Returns
     -------
     Moments
+        Each of shape (n_points,), or (b, n_points) of a batch.
     """
     dtype = factor.lower.dtype
     whitened = whiten_residual(committee, factor, communication.whitened, x, scratch)
     variance = communication.moments.var_latent - row_sums_of_squares(whitened)
-    mean = communication.moments.mean + whitened @ factor.weights
+    mean = communication.moments.mean + times_vector(whitened, factor.weights)
     return moments_as(x.dtype, Moments(mean, floor_variance(variance, prior_variance.to(dtype))))

@@ -2,7 +2,7 @@
 
 With L L' = A_i = K_i + s2 I and w = L^-1 y_i, at test points with V = L^-1 K_i*:
 mean = V' w, latent variance = k** - colsum(V^2). Prior mean zero on standardised data. Test points are rows here: V' is
-what is computed and kept.
+what is computed and kept. A factor may be that of a batch of experts: ``gpcommittee.experts.together``.
 """
 
 from __future__ import annotations
@@ -13,30 +13,41 @@ import torch
 from torch import Tensor
 
 from gpcommittee.experts.committee import Committee
-from gpcommittee.linalg import cholesky, row_sums_of_squares, solve_lower, solve_lower_transposed, whiten_rows
+from gpcommittee.linalg import (
+    cholesky,
+    row_sums_of_squares,
+    solve_lower,
+    solve_lower_transposed,
+    times_vector,
+    whiten_rows,
+)
+from gpcommittee.padding import Padding
 from gpcommittee.records import Moments
 from gpcommittee.scratch import Scratch
 
 
 @dataclass(frozen=True)
 class BaseFactor:
-    """Factor of one base expert.
+    """Factor of one base expert, or of a batch of b.
 
     Attributes
     ----------
-    X : Tensor, shape (m, n_features)
-    lower : Tensor, shape (m, m)
+    X : Tensor, shape (m, n_features) or (b, m, n_features)
+    lower : Tensor, shape (m, m) or (b, m, m)
         Cholesky factor of the noisy covariance.
-    weights : Tensor, shape (m,)
+    weights : Tensor, shape (m,) or (b, m)
         The target whitened by it.
     jitter : float
         Jitter the factor needed, as a share of the mean diagonal.
+    padding : Padding or None
+        Of a batch.
     """
 
     X: Tensor
     lower: Tensor
     weights: Tensor
     jitter: float
+    padding: Padding | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,7 @@ class Projection:
 
     Attributes
     ----------
-    whitened : Tensor, shape (n_points, m)
+    whitened : Tensor, shape (n_points, m), or (b, n_points, m) of a batch
         V' = (L^-1 K_i*)'.
     moments : Moments
         Its mean and latent variance there.
@@ -91,10 +102,11 @@ def whiten(committee: Committee, factor: BaseFactor, x: Tensor, scratch: Scratch
 
     Returns
     -------
-    Tensor, shape (n_points, m)
+    Tensor, shape (n_points, m), or (b, n_points, m) of a batch
     """
     dtype = factor.lower.dtype
-    return whiten_rows(factor.lower, committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch))
+    covariance = committee.as_type(dtype).covariance(x.to(dtype), factor.X, scratch)
+    return whiten_rows(factor.lower, covariance if factor.padding is None else factor.padding.clear(covariance))
 
 
 def project(
@@ -121,7 +133,7 @@ def project(
     prior_variance = prior_variance.to(factor.lower.dtype)
     whitened = whiten(committee, factor, x, scratch)
     variance = floor_variance(prior_variance - row_sums_of_squares(whitened), prior_variance)
-    return Projection(whitened, Moments(whitened @ factor.weights, variance))
+    return Projection(whitened, Moments(times_vector(whitened, factor.weights), variance))
 
 
 def base_moments(

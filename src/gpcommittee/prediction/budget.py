@@ -5,24 +5,34 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import torch
+
+from gpcommittee.engines import total_memory
+
 GIBIBYTE = 2.0**30
 DEFAULT_SHARE = 0.5
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
-def factor_budget(memory_budget: float | None) -> float:
+def factor_budget(memory_budget: float | None, device: torch.device | None = None) -> float:
     """Bytes that factors may take.
 
     Parameters
     ----------
     memory_budget : float or None
-        In GiB. None: half of the memory that this process may use.
+        In GiB. None: half of the memory that this process may use, or of the device's own.
+    device : torch.device, optional
+        Where factors are kept. Default: the CPU.
 
     Returns
     -------
     float
     """
-    return DEFAULT_SHARE * usable_memory() if memory_budget is None else memory_budget * GIBIBYTE
+    if memory_budget is not None:
+        return memory_budget * GIBIBYTE
+    if device is not None and device.type == "cuda":
+        return DEFAULT_SHARE * total_memory(device)
+    return DEFAULT_SHARE * usable_memory()
 
 
 def usable_memory() -> float:

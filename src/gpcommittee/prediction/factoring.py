@@ -1,8 +1,8 @@
-"""One factor at a time: in the committee's precision, or in float64 where float32 cannot hold it."""
+"""Factors, one by one or in batches: in the committee's precision, or in float64 where float32 cannot hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TypeVar
 
@@ -10,7 +10,15 @@ import torch
 
 from gpcommittee.aggregation import Experts
 from gpcommittee.errors import NotPositiveDefiniteError
-from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee, factor_augmented, factor_base
+from gpcommittee.experts import (
+    AugmentedFactor,
+    BaseFactor,
+    Committee,
+    factor_augmented,
+    factor_augmented_together,
+    factor_base,
+    factor_base_together,
+)
 
 Key = tuple[Experts, int]
 Factor = BaseFactor | AugmentedFactor
@@ -78,6 +86,37 @@ class Factoring:
             lambda: factor_augmented(self._committee, communication, expert),
             lambda: factor_augmented(self._committee, self.communication_in_double(), expert),
         )
+
+    def factor_together(self, communication: BaseFactor, keys: Sequence[Key]) -> list[Factor]:
+        """Factors of experts of nearly equal size in one form, together; alone where that fails.
+
+        Parameters
+        ----------
+        communication : BaseFactor
+            The communication expert's own.
+        keys : sequence of (Experts, int)
+
+        Returns
+        -------
+        list of BaseFactor or AugmentedFactor
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If an expert's covariance cannot be factored.
+        """
+        if len(keys) == 1:
+            return [self.factor(communication, keys[0])]
+        kind, experts = keys[0][0], [expert for _, expert in keys]
+        found: Sequence[Factor | None]
+        if kind is Experts.BASE:
+            found = factor_base_together(self._committee, experts)
+        else:
+            found = factor_augmented_together(self._committee, communication, experts)
+        return [
+            self.factor(communication, key) if factor is None else factor
+            for key, factor in zip(keys, found, strict=True)
+        ]
 
     def is_double(self, factor: Factor) -> bool:
         """Whether a factor had to be in float64."""

@@ -15,6 +15,7 @@ from gpcommittee.engines import Engine
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
 from gpcommittee.prediction.landmarks import Landmarks
+from gpcommittee.prediction.together import factor_batches
 
 EXPERT_BLOCK = 16
 """Experts whose moments one task sums. Fixed, so that sums are ordered alike on every engine."""
@@ -116,7 +117,11 @@ class FactorStore:
         keep = self._make_room(keys)
         loaded = {key: self._kept[key] for key in keys if key in self._kept}
         missing = [key for key in keys if key not in loaded]
-        loaded.update(zip(missing, engine.map(partial(self._factoring.factor, communication), missing), strict=True))
+        tasks = self._tasks(missing, engine.batch_memory)
+        for keys_of_task, found in zip(
+            tasks, engine.map(partial(self._factoring.factor_together, communication), tasks), strict=True
+        ):
+            loaded.update(zip(keys_of_task, found, strict=True))
         self.in_double.update(expert for (_, expert), factor in loaded.items() if self._factoring.is_double(factor))
         self.largest_jitter = max([self.largest_jitter, *(factor.jitter for factor in loaded.values())])
         if keep:
@@ -153,6 +158,16 @@ class FactorStore:
             del self._kept[key]
             used -= self._size(key)
         return used <= self.budget
+
+    def _tasks(self, keys: Sequence[Key], memory: float) -> list[list[Key]]:
+        """Factors to be computed together, of one form each; the communication expert's is there already."""
+        known = [[key] for key in keys if key[1] == 0]
+        kinds = dict.fromkeys(kind for kind, _ in keys)
+        return known + [
+            [(kind, expert) for expert in batch]
+            for kind in kinds
+            for batch in factor_batches(self.committee, [e for k, e in keys if k is kind and e > 0], memory)
+        ]
 
     def _needed(self, kinds: frozenset[Experts]) -> range:
         return range(1 if kinds == {Experts.NONE} else self.committee.n_experts)

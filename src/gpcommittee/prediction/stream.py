@@ -2,7 +2,8 @@
 
 Each task computes the moments of one block of experts at one chunk of test points and returns accumulators of the
 chunk's size, which are merged in the order of the experts. Memory: the factors of one group of experts, a few chunks in
-flight, and O(T) numbers per rule; never experts x test points.
+flight, and O(T) numbers per rule; never experts x test points. Where the engine takes experts in batches, a task
+computes its experts together, at more test points; they are summed in the same order.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import torch
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Reference, add, empty, finish, merge
 from gpcommittee.engines import Engine
-from gpcommittee.prediction.factors import Factors, FactorStore, expert_blocks
+from gpcommittee.prediction.factors import EXPERT_BLOCK, Factors, FactorStore, expert_blocks
 from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.together import points_together
 from gpcommittee.prediction.view import View
 from gpcommittee.progress import Reporter
 
 CHUNK = 1024
-"""Test points per task. Fixed, so that the numbers do not depend on the number of workers."""
+"""Test points per task of experts one by one. Fixed, so that the numbers do not depend on the number of workers."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def additive_moments(
     outputs = [(np.empty(len(request.X)), np.empty(len(request.X))) for _ in rules]
     partial_sums: dict[int, _Sums] = {}
     groups = list(store.groups(kinds))
-    chunks = request.chunks(CHUNK)
+    chunks = request.chunks(_chunk_size(request, engine.batch_memory))
     with reporter.stage("predict", len(chunks) * sum(len(expert_blocks(group)) for group in groups)) as stage:
         for group in groups:
             tasks = [_Task(chunk, block) for chunk in chunks for block in expert_blocks(group)]
@@ -71,13 +73,23 @@ def _block_sums(
     rules: Sequence[AdditiveRule], request: Request, factors: Factors, tasks: Sequence[_Task], engine: Engine
 ) -> Iterator[tuple[_Task, _Sums]]:
     """Tasks with their sums in order; the factors of the group are let go with the last of them."""
-    yield from zip(tasks, engine.map(partial(_sum_block, rules, request, factors), tasks), strict=True)
+    yield from zip(
+        tasks, engine.map(partial(_sum_block, rules, request, factors, engine.batch_memory), tasks), strict=True
+    )
 
 
-def _sum_block(rules: Sequence[AdditiveRule], request: Request, factors: Factors, task: _Task) -> _Sums:
+def _chunk_size(request: Request, batch_memory: float) -> int:
+    return points_together(request.committee, EXPERT_BLOCK, batch_memory) if batch_memory else CHUNK
+
+
+def _sum_block(
+    rules: Sequence[AdditiveRule], request: Request, factors: Factors, batch_memory: float, task: _Task
+) -> _Sums:
     with_communication = any(rule.reference is Reference.COMMUNICATION for rule in rules)
     with torch.no_grad():
         view = View(request.committee, factors, request.points(task.chunk), with_communication)
+        if batch_memory:
+            view.prepare(task.block, batch_memory)
         totals = [empty(view.context.prior_variance)] * len(rules)
         for expert in task.block:
             moments = view.moments(expert)

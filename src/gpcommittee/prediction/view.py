@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from gpcommittee.aggregation import Context, Experts
-from gpcommittee.experts import Committee, Projection, augmented_moments, base_moments, moments_as, project
+from gpcommittee.experts import (
+    AugmentedFactor,
+    BaseFactor,
+    Committee,
+    Projection,
+    augmented_moments,
+    base_moments,
+    moments_as,
+    project,
+    stack_augmented,
+    stack_base,
+)
 from gpcommittee.prediction.factors import Factors
+from gpcommittee.prediction.together import moments_together
 from gpcommittee.records import Moments
 from gpcommittee.scratch import Scratch
 
@@ -37,6 +50,7 @@ class View:
         self._factors = factors
         self._x = x
         self._scratch = Scratch()
+        self._ready: dict[tuple[Experts, int], Moments] = {}
         prior = committee.prior_variance(x)
         known = [factors.communication, factors.communication_in_double] if with_communication else []
         self._projections: Mapping[torch.dtype, Projection] = {
@@ -46,19 +60,44 @@ class View:
         moments = None if own is None else moments_as(x.dtype, own.moments)
         self.context = Context(prior, moments, committee.noise_variance)
 
+    def prepare(self, experts: Sequence[int], memory: float) -> None:
+        """Compute moments of experts in batches, for ``moments`` to hand out.
+
+        Parameters
+        ----------
+        experts : sequence of int
+        memory : float
+            Bytes that a batch may take. Experts in another precision than the committee's are left to ``moments``.
+        """
+        own, base, augmented = self._committee.kernel.dtype, self._factors.base, self._factors.augmented
+        some = [e for e in experts if e in base and base[e].lower.dtype == own and not self._is_known(e)]
+        together = partial(moments_together, n_points=len(self._x), memory=memory)
+        for expert, moments in together(base, some, stack_base, self._base):
+            self._ready[Experts.BASE, expert] = moments
+        some = [e for e in experts if e in augmented and augmented[e].lower.dtype == own]
+        for expert, moments in together(augmented, some, stack_augmented, self._augmented):
+            self._ready[Experts.AUGMENTED, expert] = moments
+
     def moments(self, expert: int) -> Mapping[Experts, Moments]:
         """Moments of one expert in each form that has a factor; the communication expert's projection serves both."""
         found: dict[Experts, Moments] = {}
-        prior, communication = self.context.prior_variance, self.context.communication
-        if expert == 0 and communication is not None:
-            found[Experts.BASE] = communication
+        if self._is_known(expert) and self.context.communication is not None:
+            found[Experts.BASE] = self.context.communication
         elif expert in self._factors.base:
-            factor = self._factors.base[expert]
-            found[Experts.BASE] = base_moments(self._committee, factor, self._x, prior, self._scratch)
+            ready = self._ready.pop((Experts.BASE, expert), None)
+            found[Experts.BASE] = ready or self._base(self._factors.base[expert])
         if expert in self._factors.augmented:
-            augmented = self._factors.augmented[expert]
-            projection = self._projections[augmented.lower.dtype]
-            found[Experts.AUGMENTED] = augmented_moments(
-                self._committee, augmented, projection, self._x, prior, self._scratch
-            )
+            ready = self._ready.pop((Experts.AUGMENTED, expert), None)
+            found[Experts.AUGMENTED] = ready or self._augmented(self._factors.augmented[expert])
         return found
+
+    def _is_known(self, expert: int) -> bool:
+        return expert == 0 and self.context.communication is not None
+
+    def _base(self, factor: BaseFactor) -> Moments:
+        return base_moments(self._committee, factor, self._x, self.context.prior_variance, self._scratch)
+
+    def _augmented(self, factor: AugmentedFactor) -> Moments:
+        projection = self._projections[factor.lower.dtype]
+        prior = self.context.prior_variance
+        return augmented_moments(self._committee, factor, projection, self._x, prior, self._scratch)
