@@ -89,18 +89,19 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Decides the partition, and which experts the hyperparameters are learned on; nothing else is random.
     n_jobs : int, optional
         Worker threads, each with one BLAS thread; the numbers do not depend on it. None: as many threads as PyTorch
-        may use in this process; -1: all processors.
+        may use in this process; -1: all processors. No matter on CUDA.
     device : str or torch.device, optional
-        Default: "cpu".
+        On "cuda" experts are computed in batches, with the same numbers to rounding. Default: "cpu".
     dtype : {"float64", "float32"}, default="float64"
     memory_budget : float, optional
         GiB that the experts' factors may take; beyond it they are computed again for every call. Default: half of the
-        machine's memory.
+        machine's memory, or of the device's own.
     tolerance : float, default=0.0
         Largest change that leaving experts out may make to a prediction of GRBCM, RBCM or BCM: of the mean in predicted
         standard deviations, of the variance relative to it. Only experts that matter at a test point are computed, so
         that a prediction costs little more with many experts than with few; within the tolerance it may then depend on
-        the points predicted along with it. 0, with fewer than 50 experts and in float32: every expert at every point.
+        the points predicted along with it. 0, with fewer than 50 experts, in float32 and on CUDA: every expert at
+        every point.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
     verbose : int, default=0
@@ -219,7 +220,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         make_rule(self.aggregation)
         options = self._fit_options()
-        engine, reporter = make_engine(self.n_jobs), self._reporter()
+        engine, reporter = make_engine(self.n_jobs, settings.device(self.device)), self._reporter()
         with unchanged_on_failure(self), plain_torch():
             prepared, scaling = self._prepared(X, y, options, engine, reporter)
             committee, trained = fit_committee(prepared)
@@ -367,9 +368,9 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(rule, NPAE):
             raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {rule!r}.")
         request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
-        self._store.budget = self._factor_budget()
+        self._store.budget = self._factor_budget(self.committee_)
         with plain_torch():
-            mean, covariance = npae_covariance(rule, request, self._store, make_engine(self.n_jobs))
+            mean, covariance = npae_covariance(rule, request, self._store, self._prediction_engine())
         self._warn_of_numerics(stacklevel=3)
         if include_noise:
             covariance[np.diag_indices_from(covariance)] += self.noise_variance_ * self.scaling_.y_scale**2
@@ -460,8 +461,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rules = [make_rule(aggregation) for aggregation in aggregations]
         inputs = checked_inputs(self, X)
         store = self._store
-        store.budget = self._factor_budget()
-        engine, reporter = make_engine(self.n_jobs), self._reporter()
+        store.budget = self._factor_budget(self.committee_)
+        engine, reporter = self._prediction_engine(), self._reporter()
         tolerance = settings.not_negative("tolerance", self.tolerance)
         with plain_torch():
             predictions = predict_rules(
@@ -503,8 +504,12 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _reporter(self) -> Reporter:
         return reporter_for(settings.count("verbose", self.verbose, 0))
 
-    def _factor_budget(self) -> float:
-        return factor_budget(settings.optional_positive("memory_budget", self.memory_budget))
+    def _prediction_engine(self) -> Engine:
+        return make_engine(self.n_jobs, self.committee_.kernel.device)
+
+    def _factor_budget(self, committee: Committee) -> float:
+        budget = settings.optional_positive("memory_budget", self.memory_budget)
+        return factor_budget(budget, committee.kernel.device)
 
     def _kernel_function(self, n_features: int) -> KernelFunction:
         kernel = settings.kernel(self.kernel, n_features)
@@ -552,7 +557,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_variance_ = committee.noise_variance
         noise = np.array(committee.noise_variance)
         self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
-        self._store = FactorStore(committee, self._factor_budget())
+        self._store = FactorStore(committee, self._factor_budget(committee))
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
