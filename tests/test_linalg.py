@@ -11,6 +11,7 @@ from gpcommittee.linalg import (
     cholesky,
     cholesky_of_each,
     inverse_from_cholesky,
+    lower_product,
     row_sums_of_squares,
     solve_lower,
     solve_lower_transposed,
@@ -89,7 +90,10 @@ def test_rows_are_whitened_and_back() -> None:
     rows = torch.from_numpy(np.random.default_rng(1).standard_normal((4, 9)))
     whitened = whiten_rows(factor, rows.clone())
     torch.testing.assert_close(whitened @ factor.mT, rows, rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(unwhiten_rows(factor, whitened) @ (factor @ factor.mT), rows, rtol=1e-12, atol=1e-12)
+    unwhitened = unwhiten_rows(factor, whitened)
+    torch.testing.assert_close(unwhitened @ (factor @ factor.mT), rows, rtol=1e-12, atol=1e-12)
+    assert unwhiten_rows(factor, whitened, out=whitened) is whitened
+    torch.testing.assert_close(whitened, unwhitened, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 9, 50])
@@ -99,6 +103,13 @@ def test_gram_is_subtracted_from_the_lower_triangle(m: int) -> None:
     expected = (matrix - rows @ rows.mT).tril()
     assert subtract_gram(matrix, rows) is matrix
     torch.testing.assert_close(matrix.tril(), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 9, 50])
+def test_a_product_is_computed_in_its_lower_triangle(m: int) -> None:
+    left = torch.from_numpy(np.random.default_rng(m).standard_normal((m, 7)))
+    right = spd(7) @ left.mT
+    torch.testing.assert_close(lower_product(left, right).tril(), (left @ right).tril(), rtol=1e-12, atol=1e-12)
 
 
 def test_row_sums_of_squares() -> None:

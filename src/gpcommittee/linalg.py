@@ -144,9 +144,9 @@ def whiten_rows(factor: Tensor, rows: Tensor) -> Tensor:
     return whitened
 
 
-def unwhiten_rows(factor: Tensor, rows: Tensor) -> Tensor:
-    """``factor^-T rows'``, transposed, for a lower triangular factor: shape (k, m)."""
-    solution: Tensor = torch.linalg.solve_triangular(factor, rows, upper=False, left=False)
+def unwhiten_rows(factor: Tensor, rows: Tensor, out: Tensor | None = None) -> Tensor:
+    """``factor^-T rows'``, transposed, for a lower triangular factor: shape (k, m); ``out`` may be ``rows``."""
+    solution: Tensor = torch.linalg.solve_triangular(factor, rows, upper=False, left=False, out=out)
     return solution
 
 
@@ -172,6 +172,27 @@ def subtract_gram(matrix: Tensor, rows: Tensor) -> Tensor:
         stop = min(start + size, len(rows))
         matrix[start:stop, :stop].addmm_(rows[start:stop], rows[:stop].mT, alpha=-1.0)
     return matrix
+
+
+def lower_product(left: Tensor, right: Tensor) -> Tensor:
+    """Product of two matrices that is symmetric, its lower triangle alone valid, panel by panel: 5/8 of the whole.
+
+    Parameters
+    ----------
+    left : Tensor, shape (m, k)
+    right : Tensor, shape (k, m)
+
+    Returns
+    -------
+    Tensor, shape (m, m)
+        In memory of its own.
+    """
+    product = left.new_zeros(len(left), len(left))
+    size = -(-len(left) // GRAM_PANELS)
+    for start in range(0, len(left), size):
+        stop = min(start + size, len(left))
+        torch.mm(left[start:stop], right[:, :stop], out=product[start:stop, :stop])
+    return product
 
 
 def row_sums_of_squares(matrix: Tensor) -> Tensor:

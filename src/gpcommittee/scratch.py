@@ -13,6 +13,11 @@ class Scratch:
 
     def __init__(self) -> None:
         self._storage: dict[str, Tensor] = {}
+        self._parts: dict[str, Scratch] = {}
+
+    def part(self, name: str) -> Scratch:
+        """Memory of its own under a name, for what must not be overwritten by matrices of the same names elsewhere."""
+        return self._parts.setdefault(name, Scratch())
 
     def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Uninitialised tensor in the buffer of a name; valid until that name is taken again.

@@ -62,6 +62,31 @@ def test_pullback_is_the_derivative_through_gpytorch(make: Callable[[], Kernel],
     torch.testing.assert_close(pullback(derivative), torch.autograd.grad(expected, point)[0], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("make", [*RECOGNISED.values(), frozen_scale], ids=[*RECOGNISED, "frozen scale"])
+@pytest.mark.parametrize("shape", [(25, 3), (2, 25, 3)])
+def test_pullback_of_a_cross_covariance_is_the_derivative_through_gpytorch(
+    make: Callable[[], Kernel], shape: tuple[int, ...]
+) -> None:
+    function, x1, x2 = KernelFunction(make()), inputs(*shape), inputs(*shape[:-2], 17, 3, seed=1)
+    theta, derivative = moved(function), inputs(*shape[:-1], 17, seed=2)
+    point = theta.clone().requires_grad_()
+    expected = function.covariance(point, x1, x2)
+    got, pullback = function.covariance_with_pullback(theta, x1, x2, Scratch())
+    torch.testing.assert_close(got, expected.detach(), rtol=1e-12, atol=1e-14)
+    by_parameters = torch.autograd.grad((expected * derivative).sum(), point)[0]
+    got.zero_()
+    torch.testing.assert_close(pullback(derivative), by_parameters, rtol=1e-9, atol=1e-9)
+
+
+def test_a_cross_covariance_without_learned_parameters_has_no_derivative() -> None:
+    kernel = RBFKernel()
+    kernel.raw_lengthscale.requires_grad_(False)
+    for frozen in (kernel, kernel + kernel):
+        function = KernelFunction(frozen)
+        _, pullback = function.covariance_with_pullback(torch.empty(0), inputs(4, 2), inputs(3, 2), Scratch())
+        assert pullback(inputs(4, 3)).shape == (0,)
+
+
 def test_other_kernels_have_the_same_interface() -> None:
     function, x = KernelFunction(ScaleKernel(LinearKernel()) + RBFKernel()), inputs(8, 3)
     theta = torch.cat([moved(function), torch.tensor([-1.0], dtype=torch.float64)])
@@ -69,6 +94,19 @@ def test_other_kernels_have_the_same_interface() -> None:
     expected = function.at(theta[:-1].numpy()).noisy_covariance(x, theta[-1].exp().item())
     torch.testing.assert_close(covariance, expected)
     assert pullback(torch.eye(8, dtype=torch.float64))[-1] == pytest.approx(8 * np.exp(-1.0), rel=1e-12)
+
+
+def test_other_kernels_have_the_same_cross_covariance() -> None:
+    function, x1, x2 = KernelFunction(ScaleKernel(LinearKernel()) + RBFKernel()), inputs(8, 3), inputs(5, 3, seed=1)
+    theta, derivative = moved(function), inputs(8, 5, seed=2)
+    covariance, pullback = function.covariance_with_pullback(theta, x1, x2, Scratch())
+    point = theta.clone().requires_grad_()
+    expected = function.covariance(point, x1, x2)
+    torch.testing.assert_close(covariance, expected.detach())
+    assert covariance.is_contiguous()
+    covariance.zero_()
+    by_parameters = torch.autograd.grad((expected * derivative).sum(), point)[0]
+    torch.testing.assert_close(pullback(derivative), by_parameters, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

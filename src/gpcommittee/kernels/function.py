@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -164,7 +164,7 @@ class KernelFunction:
             covariance = self.covariance(point[:-1], x, x)
             diagonal = self.variance(point[:-1], x) + point[-1].exp()
             noisy = torch.diagonal_scatter(covariance, diagonal, dim1=-2, dim2=-1)
-        return noisy.detach(), lambda derivative: torch.autograd.grad(noisy, point, derivative)[0]
+        return noisy.detach(), lambda derivative: _by_learned([noisy], [derivative], point)
 
     def _noisy_in_closed_form(
         self, stationary: Stationary, point: Tensor, x: Tensor, scratch: Scratch
@@ -179,13 +179,50 @@ class KernelFunction:
 
         def pullback(derivative: Tensor) -> Tensor:
             by_noise = derivative.diagonal(dim1=-2, dim2=-1).sum()
-            pairs = zip(
-                [*natural.tensors(), noise_variance], [*natural_pullback(derivative).tensors(), by_noise], strict=True
-            )
-            learned = [pair for pair in pairs if pair[0].requires_grad]
-            return torch.autograd.grad([value for value, _ in learned], point, [by for _, by in learned])[0]
+            values = [*natural.tensors(), noise_variance]
+            return _by_learned(values, [*natural_pullback(derivative).tensors(), by_noise], point)
 
         return covariance, pullback
+
+    def covariance_with_pullback(
+        self, theta: Tensor, x1: Tensor, x2: Tensor, scratch: Scratch
+    ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Covariance of two sets of inputs, and what takes a derivative by it to one by the parameters.
+
+        Parameters
+        ----------
+        theta : Tensor, shape (n_parameters,)
+            Unconstrained parameters.
+        x1, x2 : Tensor, shapes (..., n1, d) and (..., n2, d)
+            Distances are taken from the mean of ``x2``.
+        scratch : Scratch
+            May hold the result.
+
+        Returns
+        -------
+        covariance : Tensor, shape (..., n1, n2)
+            To be overwritten as the caller likes.
+        pullback : callable
+            To be called once: from a derivative by the covariance, (..., n1, n2), to that by ``theta``,
+            (n_parameters,), summed over leading dimensions.
+        """
+        point = theta.detach().requires_grad_()
+        if self._stationary is None:
+            return self._cross_by_graph(point, x1, x2)
+        with torch.enable_grad():
+            natural = self._stationary.natural(self._unpack(point))
+        with torch.no_grad():
+            covariance, natural_pullback = self._stationary.cross_with_pullback(natural.detach(), x1, x2, scratch)
+        return covariance, lambda derivative: _by_learned(
+            natural.tensors(), natural_pullback(derivative).tensors(), point
+        )
+
+    def _cross_by_graph(self, point: Tensor, x1: Tensor, x2: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        with torch.enable_grad():
+            transposed = self.covariance(point, x2, x1)
+        return transposed.detach().mT.clone(memory_format=torch.contiguous_format), lambda derivative: _by_learned(
+            [transposed], [derivative.mT], point
+        )
 
     def log_prior(self, theta: Tensor) -> Tensor:
         """Sum of the log densities of the kernel's registered priors, in nats.
@@ -293,6 +330,14 @@ class _Caller(torch.nn.Module):
 
     def forward(self) -> Tensor:
         return self.evaluate(self.module)
+
+
+def _by_learned(values: Sequence[Tensor], derivatives: Sequence[Tensor], point: Tensor) -> Tensor:
+    """Derivative by the parameters, given those by values, some of which may not be learned; 0 where none is."""
+    learned = [pair for pair in zip(values, derivatives, strict=True) if pair[0].requires_grad]
+    if not learned:
+        return torch.zeros_like(point)
+    return torch.autograd.grad([value for value, _ in learned], point, [by for _, by in learned])[0]
 
 
 def _sum_log_priors(kernel: Kernel) -> Tensor:

@@ -2,9 +2,10 @@
 
 GPyTorch's squared exponential, Matern and rational quadratic kernels, alone or under one scale, are recognised and
 evaluated here: the same numbers to rounding, in half the time, with gradients that need no graph. With scaled inputs
-z = x / l, q = -|z1 - z2|^2 / 2 and W = G * dK/dq for the derivative G of anything by the covariance K of a set with
-itself, the derivative by lengthscale l_d is (2 / l_d) (sum_i rho_i z_id^2 - sum_i z_id (W z)_id) with rho the row sums
-of W: one product instead of one pass per input.
+z = x / l, q = -|z1 - z2|^2 / 2 and W = G * dK/dq for the derivative G of anything by the covariance K of two sets, the
+derivative by lengthscale l_d is (1 / l_d) sum_ij W_ij (z1_id - z2_jd)^2, which row and column sums of W and the product
+W z2 give: one product instead of one pass per input. For a set with itself it is (2 / l_d) (sum_i rho_i z_id^2 -
+sum_i z_id (W z)_id) with rho the row sums of W.
 """
 
 from __future__ import annotations
@@ -117,16 +118,34 @@ class Stationary:
         z = (x - x.mean(dim=-2, keepdim=True)) / natural.lengthscale
         q = minus_half_squared_distance(z, z, scratch)
         q.diagonal(dim1=-2, dim2=-1).zero_()
+        return self._with_pullback(natural, q, lambda weights: _weighted_squares(weights, z), scratch)
+
+    def cross_with_pullback(
+        self, natural: Natural, x1: Tensor, x2: Tensor, scratch: Scratch
+    ) -> tuple[Tensor, Callable[[Tensor], Natural]]:
+        """Covariance K of two sets, shape (..., n1, n2), centred at the mean of the second, and the pullback.
+
+        The pullback, to be called once, takes any derivative by K and returns that by the natural parameters, summed
+        over leading dimensions.
+        """
+        centre = x2.mean(dim=-2, keepdim=True)
+        z1, z2 = ((x - centre) / natural.lengthscale for x in (x1, x2))
+        q = minus_half_squared_distance(z1, z2, scratch)
+        return self._with_pullback(natural, q, lambda weights: _weighted_cross_squares(weights, z1, z2), scratch)
+
+    def _with_pullback(
+        self, natural: Natural, q: Tensor, weighted_squares: Callable[[Tensor], Tensor], scratch: Scratch
+    ) -> tuple[Tensor, Callable[[Tensor], Natural]]:
         correlation, slope, by_alpha = self.profile(q, natural.alpha, scratch)
 
         def pullback(by_covariance: Tensor) -> Natural:
             by_variance = _inner(correlation, by_covariance)
             of_alpha = None if by_alpha is None else natural.variance * _inner(by_alpha(), by_covariance)
-            squares = _weighted_squares(slope().mul_(by_covariance), z)
+            squares = weighted_squares(slope().mul_(by_covariance))
             by_lengthscale = (natural.variance * squares / natural.lengthscale).sum_to_size(natural.lengthscale.shape)
             return Natural(by_variance, by_lengthscale, of_alpha)
 
-        covariance = torch.mul(correlation, natural.variance, out=scratch.take("covariance", correlation.shape, x))
+        covariance = torch.mul(correlation, natural.variance, out=scratch.take("covariance", correlation.shape, q))
         return covariance, pullback
 
 
@@ -172,5 +191,17 @@ def _inner(first: Tensor, second: Tensor) -> Tensor:
 def _weighted_squares(weights: Tensor, z: Tensor) -> Tensor:
     """sum_ij W_ij (z_id - z_jd)^2 for symmetric weights W, shape (d,), summed over leading dimensions."""
     row_sums = weights.sum(dim=-1, keepdim=True)
-    twice = 2 * (row_sums * z.square() - z * (z.mT @ weights).mT)
-    return twice.sum(dim=tuple(range(z.ndim - 1)))
+    return _sum_rows(2 * (row_sums * z.square() - z * (z.mT @ weights).mT))
+
+
+def _weighted_cross_squares(weights: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
+    """sum_ij W_ij (z1_id - z2_jd)^2, shape (d,), summed over leading dimensions."""
+    row_sums, column_sums = weights.sum(dim=-1, keepdim=True), weights.sum(dim=-2).unsqueeze(-1)
+    first = row_sums * z1.square() - 2 * z1 * (weights @ z2)
+    second = column_sums * z2.square()
+    return _sum_rows(first) + _sum_rows(second)
+
+
+def _sum_rows(values: Tensor) -> Tensor:
+    """Sum over all dimensions but the last, shape (d,)."""
+    return values.sum(dim=tuple(range(values.ndim - 1)))
