@@ -66,10 +66,29 @@ def from_factor(factor: Tensor, y: Tensor, n_rows: int | Tensor, scratch: Scratc
     """
     whitened = solve_lower(factor, y)
     a = solve_lower_transposed(factor, whitened)
-    half_log_determinant = factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
-    value = 0.5 * whitened.square().sum(dim=-1) + half_log_determinant + n_rows * (0.5 * math.log(2 * math.pi))
     inverse = inverse_from_cholesky(factor, scratch)
-    return value, inverse.addcmul_(a[..., :, None], a[..., None, :], value=-1.0).mul_(0.5)
+    by_covariance = inverse.addcmul_(a[..., :, None], a[..., None, :], value=-1.0).mul_(0.5)
+    return negative_log_density(factor, whitened, n_rows), by_covariance
+
+
+def negative_log_density(factor: Tensor, whitened: Tensor, n_rows: int | Tensor) -> Tensor:
+    """Negative log density under N(0, L L'), in nats, of one expert or a batch.
+
+    Parameters
+    ----------
+    factor : Tensor, shape (..., m, m)
+        L, lower triangular.
+    whitened : Tensor, shape (..., m)
+        L^-1 y.
+    n_rows : int or Tensor, shape (...)
+        Rows that count.
+
+    Returns
+    -------
+    Tensor, shape (...)
+    """
+    half_log_determinant = factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+    return 0.5 * whitened.square().sum(dim=-1) + half_log_determinant + n_rows * (0.5 * math.log(2 * math.pi))
 
 
 def value_and_gradient(
