@@ -40,6 +40,7 @@ from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
 from gpcommittee.training import (
     METRICS,
+    OBJECTIVES,
     FitOptions,
     Prepared,
     Trained,
@@ -53,8 +54,8 @@ from gpcommittee.training import (
 class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression by a committee of experts.
 
-    Rows are divided among experts, which share one kernel and one noise variance, learned by the factorised marginal
-    likelihood. Their predictions are combined by an aggregation rule; the default, GRBCM, augments every expert with a
+    Rows are divided among experts, which share one kernel and one noise variance, learned by the experts' likelihood.
+    Their predictions are combined by an aggregation rule; the default, GRBCM, augments every expert with a
     common random communication set.
 
     Parameters
@@ -76,6 +77,10 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     partition_metric : {"learned", "standardised"}, default="learned"
         In which distance "tree" and "kmeans" divide rows. "learned": lengthscales are learned on a few experts first,
         and rows are divided again with the inputs divided by them; the communication set stays the same.
+    objective : {"factorised", "conditional"}, default="factorised"
+        Likelihood by which the hyperparameters are learned: of experts that are independent, as in the paper, or
+        independent given the communication set, as GRBCM takes them to be. The second is dearer, several times with a
+        communication set as large as an expert and more with a larger one.
     noise_variance : float, default=0.1
         Start of the noise variance, as a share of the target's variance; its value if ``optimizer`` is None.
     optimizer : {"l-bfgs-b", None}, default="l-bfgs-b"
@@ -153,6 +158,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         communication_size: int | None = None,
         partition: str | ArrayLike = "tree",
         partition_metric: str = "learned",
+        objective: str = "factorised",
         noise_variance: float = 0.1,
         optimizer: str | None = "l-bfgs-b",
         max_evaluations: int = 100,
@@ -173,6 +179,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.communication_size = communication_size
         self.partition = partition
         self.partition_metric = partition_metric
+        self.objective = objective
         self.noise_variance = noise_variance
         self.optimizer = optimizer
         self.max_evaluations = max_evaluations
@@ -490,6 +497,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
+        check_choice("objective", self.objective, OBJECTIVES)
         settings.optional_positive("memory_budget", self.memory_budget)
         settings.not_negative("tolerance", self.tolerance)
         return FitOptions(
@@ -498,6 +506,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             checkpoint=settings.checkpoint(self.checkpoint),
             training_experts=settings.training_experts(self.training_experts),
             partition_metric=self._partition_metric(),
+            objective=self.objective,
             seed=settings.seed(self.random_state),
         )
 

@@ -47,6 +47,7 @@ def paper_committee(
         n_experts=n_experts,
         partition="kmeans",
         partition_metric="standardised",
+        objective="factorised",
         max_evaluations=500,
         training_experts="all",
         random_state=random_state,

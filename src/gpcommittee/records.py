@@ -129,8 +129,9 @@ class TrainingRecord:
     Attributes
     ----------
     objective : float
-        Factorised negative log marginal likelihood (Eq. 2), plus minus the log prior if the kernel has priors. Where
-        the last stage used some of the experts only, what these estimate of it: their sum, by their share of the rows.
+        Negative log likelihood, factorised (Eq. 2) or conditional as the fit's ``objective`` says, plus minus the log
+        prior if the kernel has priors. Where the last stage used some of the experts only, what these estimate of it:
+        their sum, by their share of the rows.
     gradient : ndarray
         Its gradient at the result, in the order kernel parameters, log noise variance.
     evaluations : int

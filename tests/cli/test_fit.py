@@ -75,6 +75,12 @@ def test_settings_of_the_stages_reach_the_model(train: Path, tmp_path: Path) -> 
     assert (model.training_experts, model.partition_metric) == ("all", "learned")
 
 
+def test_the_objective_reaches_the_model(train: Path, tmp_path: Path) -> None:
+    fit(train, "--objective", "conditional")
+    assert CommitteeRegressor.load(tmp_path / "model.gpc").objective == "conditional"
+    assert "Did you mean conditional?" in fit(train, "--objective", "conditionel", code=2).replace("\n", " ")
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "some", "2.5", ""])
 def test_training_experts_are_a_number_or_a_name(train: Path, value: str) -> None:
     assert "auto nor all" in fit(train, "--training-experts", value, code=2).replace("\n", " ")

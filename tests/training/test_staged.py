@@ -11,7 +11,7 @@ from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray, Partition
-from gpcommittee.training import FactorisedObjective, SearchSpace, Trained, arrange, staged, train
+from gpcommittee.training import OBJECTIVES, FactorisedObjective, SearchSpace, Trained, arrange, staged, train
 from gpcommittee.training.part import Part
 from gpcommittee.training.schedule import TOLERATED_LOSS, expert_order
 from gpcommittee.training.staged import LEEWAY, Course, Trainer, train_in_stages
@@ -28,26 +28,32 @@ COMMITTEE = arrange(KERNEL, *ROWS, PARTITION, 0.1)
 ORDER = expert_order(N_EXPERTS, 0)
 
 
-def trainer(max_evaluations: int = 100) -> Trainer:
-    return Trainer(KERNEL, SPACE, START, N_EXPERTS * SIZE, max_evaluations, SerialEngine(), SilentReporter(), None)
+def trainer(max_evaluations: int = 100, objective: str = "factorised") -> Trainer:
+    n_rows = N_EXPERTS * SIZE
+    return Trainer(KERNEL, SPACE, objective, START, n_rows, max_evaluations, SerialEngine(), SilentReporter(), None)
 
 
 def first(size: int) -> Part:
     return Part.of_committee(COMMITTEE, PARTITION, ORDER[:size], "standardised")
 
 
-@pytest.fixture(scope="module")
-def by_stages() -> Course:
-    return train_in_stages(trainer(), Course(START), first, N_EXPERTS)
+@pytest.fixture(scope="module", params=OBJECTIVES)
+def objective(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def at_once() -> Course:
-    return trainer().stage(Course(START), first(N_EXPERTS))
+def by_stages(objective: str) -> Course:
+    return train_in_stages(trainer(objective=objective), Course(START), first, N_EXPERTS)
 
 
-def test_stages_lose_no_more_than_is_tolerated(by_stages: Course, at_once: Course) -> None:
-    start_anew = trainer().stage(by_stages, first(N_EXPERTS))
+@pytest.fixture(scope="module")
+def at_once(objective: str) -> Course:
+    return trainer(objective=objective).stage(Course(START), first(N_EXPERTS))
+
+
+def test_stages_lose_no_more_than_is_tolerated(objective: str, by_stages: Course, at_once: Course) -> None:
+    start_anew = trainer(objective=objective).stage(by_stages, first(N_EXPERTS))
     assert start_anew.trained.record.objective == pytest.approx(at_once.trained.record.objective, abs=1e-3)
     at_stages_end = start_anew.runs[-1].record.path[0]
     assert at_stages_end - at_once.trained.record.objective < TOLERATED_LOSS * N_EXPERTS * SIZE

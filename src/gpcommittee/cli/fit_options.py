@@ -15,6 +15,7 @@ from gpcommittee.cli.options import (
     DtypeName,
     KernelName,
     MetricName,
+    ObjectiveName,
     PartitionName,
     listed,
     not_negative,
@@ -105,6 +106,16 @@ Tolerance = Annotated[
         callback=not_negative,
         rich_help_panel=COMMITTEE,
         help=TOLERANCE_HELP,
+    ),
+]
+Objective = Annotated[
+    ObjectiveName,
+    typer.Option(
+        metavar="NAME",
+        parser=one_of(ObjectiveName),
+        rich_help_panel=TRAINING,
+        help=f"Likelihood to learn by: {listed(ObjectiveName)}; of experts that are independent, or independent given "
+        "the communication set, which is several times dearer.",
     ),
 ]
 NoiseVariance = Annotated[

@@ -56,6 +56,13 @@ class MetricName(StrEnum):
     STANDARDISED = "standardised"
 
 
+class ObjectiveName(StrEnum):
+    """Objectives of the training by name."""
+
+    FACTORISED = "factorised"
+    CONDITIONAL = "conditional"
+
+
 class DtypeName(StrEnum):
     """Precisions by name."""
 

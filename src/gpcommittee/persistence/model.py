@@ -22,7 +22,7 @@ from gpcommittee.records import Hyperparameters, Partition, StageRecord, Standar
 
 Arrays = dict[str, NDArray[Any]]
 
-BEFORE: dict[str, Any] = {"partition_metric": "standardised", "training_experts": "all"}
+BEFORE: dict[str, Any] = {"partition_metric": "standardised", "training_experts": "all", "objective": "factorised"}
 """Settings of models from before these settings existed."""
 
 

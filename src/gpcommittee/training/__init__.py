@@ -1,22 +1,28 @@
-"""Learning the shared hyperparameters by the factorised marginal likelihood."""
+"""Learning the shared hyperparameters by the likelihood of the experts, independent or given the communication set."""
 
 from gpcommittee.training.advice import bound_messages, stopping_advice
+from gpcommittee.training.conditional import ConditionalObjective
 from gpcommittee.training.fit import fit_committee
-from gpcommittee.training.objective import FactorisedObjective
+from gpcommittee.training.objective import FactorisedObjective, Objective
+from gpcommittee.training.objectives import OBJECTIVES, make_objective
 from gpcommittee.training.optimise import Trained, train
 from gpcommittee.training.prepare import METRICS, FitOptions, Prepared, arrange, most_experts, prepare
 from gpcommittee.training.space import SearchSpace
 
 __all__ = [
     "METRICS",
+    "OBJECTIVES",
+    "ConditionalObjective",
     "FactorisedObjective",
     "FitOptions",
+    "Objective",
     "Prepared",
     "SearchSpace",
     "Trained",
     "arrange",
     "bound_messages",
     "fit_committee",
+    "make_objective",
     "most_experts",
     "prepare",
     "stopping_advice",

@@ -11,6 +11,7 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -30,6 +31,23 @@ MATRICES_TOGETHER = 16
 """Matrices of an expert's size alive for each expert of a batch, of kernels left to automatic differentiation."""
 
 
+class Objective(Protocol):
+    """What training minimises: a sum of one term per expert, and minus the kernel's log priors."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all experts."""
+        ...
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,)."""
+        ...
+
+    def terms(self, theta: FloatArray, experts: slice = slice(None)) -> FloatArray:
+        """Terms of the chosen experts, shape (n_chosen,), without weight and log prior."""
+        ...
+
+
 class FactorisedObjective:
     """Value and gradient of the factorised negative log marginal likelihood.
 
@@ -39,15 +57,16 @@ class FactorisedObjective:
     blocks : sequence of (X, y)
         Standardised inputs (m, d) and target (m,) of each expert.
     engine : Engine
+    weight : float, default=1.0
+        Of the experts' terms, where these experts stand for more. Log priors count once.
     """
 
-    def __init__(self, kernel: KernelFunction, blocks: Sequence[Block], engine: Engine) -> None:
+    def __init__(self, kernel: KernelFunction, blocks: Sequence[Block], engine: Engine, weight: float = 1.0) -> None:
         self.kernel = kernel
         self.blocks = blocks
         self.engine = engine
+        self.weight = weight
         self._in_double = None if kernel.dtype == torch.float64 else kernel.as_type(torch.float64)
-        sizes = [len(y) for _, y in blocks]
-        self._batches = batches(sizes, partial(_bytes_together, kernel.dtype.itemsize), engine.batch_memory)
 
     @property
     def n_rows(self) -> int:
@@ -62,29 +81,44 @@ class FactorisedObjective:
         NotPositiveDefiniteError
             If an expert's noisy covariance cannot be factored there.
         """
-        value, gradient = _negative_log_prior(self.kernel, theta)
-        for part, part_gradient in self._parts(theta):
-            value += float(part.sum())
-            gradient = gradient + part_gradient
+        value, gradient = negative_log_prior(self.kernel, theta)
+        for _, values, part_gradient in self._parts(theta, self.blocks):
+            value += self.weight * float(values.sum())
+            gradient = gradient + self.weight * part_gradient
         return value, gradient
 
-    def terms(self, theta: FloatArray) -> FloatArray:
-        """Negative log marginal likelihood of each expert, shape (n_experts,), without the log prior.
+    def terms(self, theta: FloatArray, experts: slice = slice(None)) -> FloatArray:
+        """Negative log marginal likelihood of each chosen expert, shape (n_chosen,), without weight and log prior.
 
         Raises
         ------
         NotPositiveDefiniteError
             If an expert's noisy covariance cannot be factored there.
         """
-        terms = np.empty(len(self.blocks))
-        for numbers, (values, _) in zip(self._batches, self._parts(theta), strict=True):
+        blocks = self.blocks[experts]
+        terms = np.empty(len(blocks))
+        for numbers, values, _ in self._parts(theta, blocks):
             terms[numbers] = values
         return terms
 
-    def _parts(self, theta: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Values of the experts of each batch and the gradient of their sum, in the order of the batches."""
+    def _parts(
+        self, theta: FloatArray, blocks: Sequence[Block]
+    ) -> Iterator[tuple[Sequence[int], FloatArray, FloatArray]]:
+        """Numbers and values of the experts of each batch and the gradient of their sum, in the order of batches."""
+        bytes_of = partial(_bytes_together, self.kernel.dtype.itemsize)
+        together = batches([len(y) for _, y in blocks], bytes_of, self.engine.batch_memory)
         of_batch = partial(_of_batch, self.kernel, self._in_double, theta, threading.local())
-        return self.engine.map(of_batch, [[self.blocks[number] for number in numbers] for numbers in self._batches])
+        parts = self.engine.map(of_batch, [[blocks[number] for number in numbers] for numbers in together])
+        for numbers, (values, gradient) in zip(together, parts, strict=True):
+            yield numbers, values, gradient
+
+
+def worker_scratch(memory: threading.local) -> Scratch:
+    """Scratch memory of the calling thread, which it keeps for the length of one evaluation."""
+    if not hasattr(memory, "scratch"):
+        memory.scratch = Scratch()
+    scratch: Scratch = memory.scratch
+    return scratch
 
 
 def _bytes_together(itemsize: int, size: int) -> float:
@@ -102,13 +136,12 @@ def _of_batch(
 
     An expert that cannot be factored in its batch is evaluated alone.
     """
-    if not hasattr(memory, "scratch"):
-        memory.scratch = Scratch()
+    scratch = worker_scratch(memory)
     values, gradient = np.full(len(blocks), np.nan), np.zeros(len(theta))
     if len(blocks) > 1:
-        values, gradient = values_and_gradient(kernel, theta, blocks, memory.scratch)
+        values, gradient = values_and_gradient(kernel, theta, blocks, scratch)
     for number in np.flatnonzero(np.isnan(values)).tolist():
-        values[number], alone = _of_block(kernel, in_double, theta, memory.scratch, blocks[number])
+        values[number], alone = _of_block(kernel, in_double, theta, scratch, blocks[number])
         gradient = gradient + alone
     return values, gradient
 
@@ -126,7 +159,21 @@ def _of_block(
     return value_and_gradient(in_double, theta, X, y, scratch)
 
 
-def _negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:
+def negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:
+    """Minus the log priors registered on a kernel, and the gradient of that.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    theta : ndarray, shape (p + 1,)
+        Unconstrained kernel parameters, then the log noise variance.
+
+    Returns
+    -------
+    value : float
+        In nats; infinite outside a prior's support.
+    gradient : ndarray, shape (p + 1,)
+    """
     with torch.enable_grad():
         point = kernel.tensor(theta).requires_grad_()
         try:

@@ -1,4 +1,4 @@
-"""The objective of a stage: some of the experts stand for all."""
+"""The experts of a stage, some of which may stand for all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.records import FloatArray, IntArray, Partition
 from gpcommittee.training.checkpoint import fingerprint
-from gpcommittee.training.objective import Block, FactorisedObjective
+from gpcommittee.training.objective import Block
 
 
 @dataclass(frozen=True)
@@ -84,38 +83,3 @@ class Part:
 def _key(metric: str, partition: Partition, experts: IntArray) -> str:
     chosen = [partition.rows(int(expert)) for expert in experts]
     return fingerprint([metric], [np.concatenate(chosen), np.array([len(rows) for rows in chosen])])
-
-
-class PartObjective:
-    """The whole committee's objective as a part of its experts estimates it: their sum by their share of the rows.
-
-    Log priors count once, as they do for the whole. With all experts this is the factorised objective itself.
-
-    Parameters
-    ----------
-    kernel : KernelFunction
-    blocks : sequence of (X, y)
-        Of the part's experts.
-    n_rows : int
-        Rows of the whole committee.
-    engine : Engine
-    """
-
-    def __init__(self, kernel: KernelFunction, blocks: Sequence[Block], n_rows: int, engine: Engine) -> None:
-        self._sum = FactorisedObjective(kernel, blocks, engine)
-        self._prior = FactorisedObjective(kernel, [], engine)
-        self._weight = n_rows / self._sum.n_rows
-
-    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,).
-
-        Raises
-        ------
-        NotPositiveDefiniteError
-            If an expert's noisy covariance cannot be factored there.
-        """
-        value, gradient = self._sum(theta)
-        if self._weight == 1.0:
-            return value, gradient
-        prior, prior_gradient = self._prior(theta)
-        return prior + self._weight * (value - prior), prior_gradient + self._weight * (gradient - prior_gradient)

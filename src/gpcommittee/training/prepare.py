@@ -44,6 +44,8 @@ class FitOptions:
     training_experts : int, "auto" or "all"
     partition_metric : str
         "standardised" or "learned".
+    objective : str
+        "factorised" or "conditional".
     seed : int
         Decides which experts are used first.
     """
@@ -53,6 +55,7 @@ class FitOptions:
     checkpoint: str | os.PathLike[str] | None
     training_experts: int | str
     partition_metric: str
+    objective: str
     seed: int
 
 
@@ -156,7 +159,9 @@ def prepare(
     most = most_experts(options.training_experts, partition.n_experts)
     start = np.append(kernel.start, np.log(noise_variance))
     log = _open_log(kernel, start, X, y, partition, options)
-    trainer = Trainer(kernel, SearchSpace.of(kernel), start, len(y), options.max_evaluations, engine, reporter, log)
+    trainer = Trainer(
+        kernel, SearchSpace.of(kernel), options.objective, start, len(y), options.max_evaluations, engine, reporter, log
+    )
     course, metric = Course(start), "standardised"
     if options.partition_metric == "learned" and partition.n_experts > 2 and X.shape[1] > 1:
         if options.optimise:
@@ -202,5 +207,5 @@ def _open_log(
     if options.checkpoint is None or not options.optimise:
         return None
     versions = (torch.__version__, gpytorch.__version__, scipy.__version__)
-    settings = (kernel.identity, str(kernel.dtype), *versions)
+    settings = (kernel.identity, str(kernel.dtype), options.objective, *versions)
     return EvaluationLog(options.checkpoint, fingerprint(settings, (start, partition.offsets, partition.order, X, y)))

@@ -14,9 +14,10 @@ from gpcommittee.kernels import KernelFunction
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Hyperparameters, StageRecord, TrainingRecord
 from gpcommittee.training.checkpoint import EvaluationLog, StageLog
-from gpcommittee.training.objective import FactorisedObjective
+from gpcommittee.training.objective import Objective
+from gpcommittee.training.objectives import make_objective
 from gpcommittee.training.optimise import VALUE_TOLERANCE, Trained, train
-from gpcommittee.training.part import Part, PartObjective
+from gpcommittee.training.part import Part
 from gpcommittee.training.schedule import FIRST_STAGE, TOLERATED_LOSS, expected_loss, next_step
 from gpcommittee.training.space import SearchSpace
 
@@ -84,6 +85,8 @@ class Trainer:
     ----------
     kernel : KernelFunction
     space : SearchSpace
+    objective : str
+        Its name.
     start : ndarray, shape (p + 1,)
         Where training starts, and starts again if an expert cannot be factored where the stage before ended.
     n_rows : int
@@ -97,6 +100,7 @@ class Trainer:
 
     kernel: KernelFunction
     space: SearchSpace
+    objective: str
     start: FloatArray
     n_rows: int
     max_evaluations: int
@@ -139,7 +143,7 @@ class Trainer:
 
     def _run_from(self, theta: FloatArray, part: Part, value_tolerance: float) -> Trained:
         return train(
-            PartObjective(self.kernel, part.blocks, self.n_rows, self.engine),
+            self._objective(part),
             self.n_rows,
             self.space,
             theta,
@@ -159,14 +163,15 @@ class Trainer:
         before, n_now = course.stages[-1], len(part.blocks)
         held_out = slice(before.n_experts if before.metric == part.metric else 1, None)
         try:
-            drop = self._values(part, held_out, course.theta) - self._values(part, held_out, theta)
+            objective = self._objective(part)
+            drop = objective.terms(course.theta, held_out) - objective.terms(theta, held_out)
         except NotPositiveDefiniteError:
             return None
         loss = expected_loss(drop, part.rows[held_out], before.n_experts, n_now, part.n_committee)
         return loss if math.isfinite(loss) else None
 
-    def _values(self, part: Part, chosen: slice, theta: FloatArray) -> FloatArray:
-        return FactorisedObjective(self.kernel, part.blocks[chosen], self.engine).terms(theta)
+    def _objective(self, part: Part) -> Objective:
+        return make_objective(self.objective, self.kernel, part.blocks, self.n_rows, self.engine)
 
 
 def train_in_stages(trainer: Trainer, course: Course, first: MakePart, n_experts: int) -> Course:
