@@ -28,6 +28,15 @@ def test_the_plan_is_that_of_the_table(data: Path) -> None:
     assert content["peak_memory"] > content["factor_bytes"] > 0
 
 
+def test_the_objective_is_planned(data: Path) -> None:
+    texts = [
+        run("plan", data, "--target", "y", "--n-experts", "4", "--objective", name, "--format", "json").stdout
+        for name in ("factorised", "conditional")
+    ]
+    factorised, conditional = (json.loads(text)["objective_flops"] for text in texts)
+    assert 2 * factorised < conditional
+
+
 def test_lines_to_read(data: Path) -> None:
     lines = run("plan", data, "--target", "y", "--features", "a", "--test-rows", "5000").output.splitlines()
     names = [line.split()[0] for line in lines]

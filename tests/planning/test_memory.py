@@ -41,6 +41,13 @@ def test_training_holds_two_copies_of_the_rows_and_the_gradients_of_all_workers(
     assert memory == Memory(INTERPRETER_BYTES, 300 * (5 * 2 * 8 + 8), 0.0, 2 * 5 * 8 * 200**2, 0.0)
 
 
+def test_training_given_the_communication_set_holds_its_matrices_beside_those_of_the_workers() -> None:
+    large = replace(CASE, sizes=np.array([1000.0, 200.0, 200.0, 200.0]), objective="conditional")
+    of_workers = 2 * (5 * 200**2 + 3 * 200 * 1000)
+    assert fit_memory(large).workers == 8 * (of_workers + (5 + 3) * 1000**2)
+    assert fit_memory(replace(large, n_workers=1)).workers == 8 * (of_workers / 2 + (5 + 1) * 1000**2)
+
+
 def test_arranging_many_rows_among_small_experts_holds_three_copies() -> None:
     memory = fit_memory(replace(CASE, sizes=np.full(10_000, 10.0)))
     assert memory == Memory(INTERPRETER_BYTES, 100_000 * (5 * 3 * 8 + 8), 0.0, 0.0, 0.0)

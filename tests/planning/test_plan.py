@@ -67,6 +67,18 @@ def test_a_number_of_training_experts_is_planned() -> None:
     assert some.fit_seconds == pytest.approx(whole.fit_seconds / 2, rel=1e-6)
 
 
+@pytest.mark.parametrize(("communication_size", "least", "most"), [(500, 2.5, 5), (2000, 4.5, 10)])
+def test_the_conditional_objective_takes_longer_the_larger_the_communication_set(
+    communication_size: int, least: float, most: float
+) -> None:
+    factorised, conditional = (
+        plan(communication_size=communication_size, objective=name) for name in ("factorised", "conditional")
+    )
+    assert least < conditional.fit_seconds / factorised.fit_seconds < most
+    assert conditional.fit_memory.workers > factorised.fit_memory.workers
+    assert (conditional.stages, conditional.predict_seconds) == (factorised.stages, factorised.predict_seconds)
+
+
 @pytest.mark.parametrize(
     ("smaller", "larger"),
     [

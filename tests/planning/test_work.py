@@ -30,9 +30,24 @@ def with_rule(name: str) -> Case:
 
 
 def test_objective_is_a_cholesky_and_an_inverse_per_expert() -> None:
-    work = objective_work(CASE)
+    [work] = objective_work(CASE)
     assert work == Work(6 * 2 * SQUARES, 0, CUBES, GRADIENT * SQUARES, 3 * OBJECTIVE_CALL_SECONDS, 3)
     assert work.flops == CUBES + 12 * SQUARES
+
+
+def test_the_conditional_objective_is_a_part_on_one_worker_and_one_for_all() -> None:
+    first, others = objective_work(replace(CASE, objective="conditional"))
+    assert first.flops == pytest.approx(7 / 3 * 100**3 + 12 * 100**2)
+    assert first.n_tasks == 1
+    terms = [m**3 + 3.25 * 100 * m**2 + 3.25 * 100**2 * m + 12 * (m**2 + 100 * m) for m in (200, 300)]
+    assert others.flops == pytest.approx(sum(terms))
+    assert others.entries == GRADIENT * (200**2 + 300**2 + 100 * 500)
+    assert others.n_tasks == 2
+
+
+def test_one_expert_alone_has_its_marginal_likelihood() -> None:
+    alone = replace(CASE, sizes=CASE.sizes[:1])
+    assert objective_work(replace(alone, objective="conditional")) == objective_work(alone)
 
 
 def test_base_factors_are_a_cholesky_each() -> None:

@@ -33,6 +33,8 @@ class Case:
     kernel : str
     budget : float
         Bytes for factors.
+    objective : str
+        By which the hyperparameters are learned.
     """
 
     sizes: FloatArray
@@ -43,6 +45,7 @@ class Case:
     rule: Rule
     kernel: str
     budget: float
+    objective: str = "factorised"
 
 
 def expected_sizes(n_rows: int, sizes: PartitionSizes, partition: str) -> FloatArray:

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 from types import MappingProxyType
 
 from gpcommittee.aggregation import NPAE
+from gpcommittee.engines.threads import IN_FLIGHT_PER_WORKER
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.factors import FactorPlan
 from gpcommittee.planning.nested import nested_worker_bytes
@@ -92,12 +93,26 @@ class Memory:
 
 def fit_memory(case: Case) -> Memory:
     """Peak of a fit: the rows as given, standardised and ordered, or while training the first and last of these."""
-    busy = min(case.n_workers, len(case.sizes))
-    gradient = LIVE_ARRAYS[case.kernel].gradient * case.itemsize * case.sizes.max() ** 2
     converted = 0 if case.itemsize == DOUBLE else case.itemsize
     arranging = Memory(INTERPRETER_BYTES, _rows_bytes(case, 3 * DOUBLE), 0.0, 0.0, 0.0)
-    training = Memory(INTERPRETER_BYTES, _rows_bytes(case, 2 * DOUBLE + converted), 0.0, float(busy * gradient), 0.0)
+    training = Memory(INTERPRETER_BYTES, _rows_bytes(case, 2 * DOUBLE + converted), 0.0, _training_bytes(case), 0.0)
     return max(arranging, training, key=lambda memory: memory.peak)
+
+
+def _training_bytes(case: Case) -> float:
+    """Temporary arrays of all workers while they evaluate the objective and its gradient.
+
+    Given the communication set, a worker holds matrices of an expert's rows by the communication rows too, and those of
+    the communication expert are held throughout, beside its derivatives by experts that wait to be summed.
+    """
+    live = LIVE_ARRAYS[case.kernel].gradient
+    if case.objective != "conditional" or len(case.sizes) == 1:
+        return float(min(case.n_workers, len(case.sizes)) * live * case.itemsize * case.sizes.max() ** 2)
+    c, m = float(case.sizes[0]), float(case.sizes[1:].max())
+    busy = min(case.n_workers, len(case.sizes) - 1)
+    waiting = min(IN_FLIGHT_PER_WORKER * case.n_workers, len(case.sizes) - 1) if case.n_workers > 1 else 1
+    of_workers = busy * (live * m**2 + (live - 2) * c * m)
+    return case.itemsize * (of_workers + (live + waiting) * c**2)
 
 
 def predict_memory(case: Case, factors: FactorPlan) -> Memory:

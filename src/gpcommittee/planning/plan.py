@@ -30,7 +30,7 @@ from gpcommittee.planning.stages import (
 from gpcommittee.planning.work import additive_work, factor_work, objective_work
 from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import factor_budget
-from gpcommittee.training import METRICS, most_experts
+from gpcommittee.training import METRICS, OBJECTIVES, most_experts
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,7 @@ def plan_fit(
     communication_size: int | None = None,
     partition: str = "tree",
     partition_metric: str = "learned",
+    objective: str = "factorised",
     n_jobs: int | None = None,
     max_evaluations: int = 100,
     training_experts: int | str = "auto",
@@ -134,7 +135,7 @@ def plan_fit(
         Test rows.
     n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation
         As in `CommitteeRegressor`.
-    partition_metric, training_experts
+    partition_metric, objective, training_experts
         As in `CommitteeRegressor`.
     partition : {"tree", "kmeans", "random"}, default="tree"
     machine_rate : float, optional
@@ -169,6 +170,7 @@ def plan_fit(
         rule=make_rule(aggregation),
         kernel="squared_exponential" if kernel is None else _known("kernel", kernel, KERNELS),
         budget=factor_budget(_optional_positive("memory_budget", memory_budget)),
+        objective=_known("objective", objective, OBJECTIVES),
     )
     training = Training(
         experts=_training_experts(training_experts, sizes.n_experts),
@@ -201,7 +203,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         factors_kept=factors.kept,
         fit_memory=at_fit,
         predict_memory=at_predict,
-        objective_flops=objective.flops,
+        objective_flops=sum(work.flops for work in objective),
         factor_flops=factoring.flops,
         predict_flops=moments.flops,
         machine_rate=rate,

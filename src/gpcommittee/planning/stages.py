@@ -94,8 +94,9 @@ def longest_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ..
 def training_seconds(case: Case, stages: tuple[PlannedStage, ...], rate: float) -> float:
     """Time of the stages, whose experts are as large as those of the whole committee."""
     return sum(
-        stage.evaluations * objective_work(_part(case, stage.n_experts)).seconds(rate, case.n_workers)
+        stage.evaluations * work.seconds(rate, case.n_workers)
         for stage in stages
+        for work in objective_work(_part(case, stage.n_experts))
     )
 
 
