@@ -46,7 +46,12 @@ class Reference:
         kernel.load_state_dict(raw, strict=False)
         labels = self.column("idx").astype(int) - 1 if partition is None else partition
         model = CommitteeRegressor(
-            kernel, partition=labels, noise_variance=float(np.exp(2 * hyp[d + 1])), optimizer=None, n_jobs=1
+            kernel,
+            partition=labels,
+            noise_variance=float(np.exp(2 * hyp[d + 1])),
+            optimizer=None,
+            calibration=None,
+            n_jobs=1,
         )
         return model.fit(X, self.column("y"))
 

@@ -50,6 +50,8 @@ from gpcommittee.training import (
     stopping_advice,
 )
 
+CALIBRATIONS = ("loo", None)
+
 
 class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression by a committee of experts.
@@ -101,6 +103,10 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     memory_budget : float, optional
         GiB that the experts' factors may take; beyond it they are computed again for every call. Default: half of the
         machine's memory, or of the device's own.
+    calibration : {"loo", None}, default="loo"
+        Predicted variances are multiplied by how large the errors of the experts that a prediction rests on have been
+        when each of their rows was left out and predicted, in units of what they said of them. None: variances as the
+        aggregation rule gives them.
     tolerance : float, default=0.0
         Largest change that leaving experts out may make to a prediction of GRBCM, RBCM or BCM: of the mean in predicted
         standard deviations, of the variance relative to it. Only experts that matter at a test point are computed, so
@@ -168,6 +174,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         device: str | torch.device | None = None,
         dtype: str = "float64",
         memory_budget: float | None = None,
+        calibration: str | None = "loo",
         tolerance: float = 0.0,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
@@ -189,6 +196,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.calibration = calibration
         self.tolerance = tolerance
         self.checkpoint = checkpoint
         self.verbose = verbose
@@ -375,12 +383,12 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(rule, NPAE):
             raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {rule!r}.")
         request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
-        self._store.budget = self._factor_budget(self.committee_)
+        store = self._current_store()
         with plain_torch():
-            mean, covariance = npae_covariance(rule, request, self._store, self._prediction_engine())
+            mean, covariance = npae_covariance(
+                rule, request, store, self._prediction_engine(), include_noise=include_noise
+            )
         self._warn_of_numerics(stacklevel=3)
-        if include_noise:
-            covariance[np.diag_indices_from(covariance)] += self.noise_variance_ * self.scaling_.y_scale**2
         return mean, covariance
 
     def save(self, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None) -> None:
@@ -467,8 +475,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidParameterError(f"aggregations must be a sequence, such as [{aggregations!r}].")
         rules = [make_rule(aggregation) for aggregation in aggregations]
         inputs = checked_inputs(self, X)
-        store = self._store
-        store.budget = self._factor_budget(self.committee_)
+        store = self._current_store()
         engine, reporter = self._prediction_engine(), self._reporter()
         tolerance = settings.not_negative("tolerance", self.tolerance)
         with plain_torch():
@@ -500,6 +507,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_choice("objective", self.objective, OBJECTIVES)
         settings.optional_positive("memory_budget", self.memory_budget)
         settings.not_negative("tolerance", self.tolerance)
+        check_choice("calibration", self.calibration, CALIBRATIONS)
         return FitOptions(
             optimise=self.optimizer is not None,
             max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
@@ -566,7 +574,17 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_variance_ = committee.noise_variance
         noise = np.array(committee.noise_variance)
         self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
-        self._store = FactorStore(committee, self._factor_budget(committee))
+        self._store = FactorStore(committee, self._factor_budget(committee), self.calibration is not None)
+
+    def _current_store(self) -> FactorStore:
+        """The factors kept so far, as long as they do for the present settings."""
+        check_choice("calibration", self.calibration, CALIBRATIONS)
+        calibrated = self.calibration is not None
+        store = self._store
+        if store.calibrated != calibrated:
+            store = self._store = FactorStore(self.committee_, self._factor_budget(self.committee_), calibrated)
+        store.budget = self._factor_budget(self.committee_)
+        return store
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]

@@ -14,8 +14,8 @@ def paper_committee(
     """The configuration of the GRBCM paper, section 4.1.
 
     A random communication set and k-means on the rest, squared exponential kernel with one lengthscale per input, up to
-    500 evaluations on all experts, noisy variances combined, and in GRBCM weight 1 for the first augmented expert (Eq.
-    15).
+    500 evaluations on all experts, noisy variances combined and not calibrated, and in GRBCM weight 1 for the first
+    augmented expert (Eq. 15).
 
     Parameters
     ----------
@@ -50,5 +50,6 @@ def paper_committee(
         objective="factorised",
         max_evaluations=500,
         training_experts="all",
+        calibration=None,
         random_state=random_state,
     )

@@ -166,10 +166,14 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class Moments:
-    """Posterior mean and latent variance of one expert at a chunk of test points, each of shape (n_points,)."""
+    """Posterior mean and latent variance of one expert at a chunk of test points, each of shape (n_points,).
+
+    Its dispersion is the factor by which its variances are to be multiplied: 1 where they are not calibrated.
+    """
 
     mean: Tensor
     var_latent: Tensor
+    dispersion: float = 1.0
 
 
 @dataclass(frozen=True)

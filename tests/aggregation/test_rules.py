@@ -176,7 +176,7 @@ def test_bcm_corrects_by_the_prior() -> None:
 
 def terms(n_terms: int) -> list[Term]:
     generator = np.random.default_rng(n_terms)
-    return [Term(*(torch.from_numpy(generator.uniform(0, 1, 4)) for _ in range(3))) for _ in range(n_terms)]
+    return [Term(*(torch.from_numpy(generator.uniform(0, 1, 4)) for _ in range(4))) for _ in range(n_terms)]
 
 
 @given(n_terms=st.integers(0, 8), cut=st.integers(0, 8))
@@ -190,6 +190,7 @@ def test_accumulators_are_a_monoid(n_terms: int, cut: int) -> None:
     assert whole.count == halves.count == n_terms
     np.testing.assert_allclose(whole.precision, halves.precision, rtol=1e-14)
     np.testing.assert_allclose(whole.shift, halves.shift, rtol=1e-14)
+    np.testing.assert_allclose(whole.dispersion, halves.dispersion, rtol=1e-14)
     if whole.lead is not None and halves.lead is not None:
         assert torch.equal(whole.lead.precision, halves.lead.precision)
         assert torch.equal(whole.lead.weight, halves.lead.weight)
@@ -197,7 +198,7 @@ def test_accumulators_are_a_monoid(n_terms: int, cut: int) -> None:
 
 def test_the_first_of_equally_certain_experts_leads() -> None:
     ones = torch.ones(2, dtype=torch.float64)
-    lead = merge(single(Term(ones, ones, ones)), single(Term(ones, ones, 2 * ones))).lead
+    lead = merge(single(Term(ones, ones, ones, ones)), single(Term(ones, ones, 2 * ones, ones))).lead
     assert lead is not None
     assert torch.equal(lead.shift, ones)
 

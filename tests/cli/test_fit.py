@@ -81,6 +81,13 @@ def test_the_objective_reaches_the_model(train: Path, tmp_path: Path) -> None:
     assert "Did you mean conditional?" in fit(train, "--objective", "conditionel", code=2).replace("\n", " ")
 
 
+def test_calibration_reaches_the_model(train: Path, tmp_path: Path) -> None:
+    for option, expected in (("loo", "loo"), ("none", None)):
+        fit(train, "--calibration", option)
+        assert CommitteeRegressor.load(tmp_path / "model.gpc").calibration == expected
+    assert "none of loo, none" in fit(train, "--calibration", "lo", code=2)
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "some", "2.5", ""])
 def test_training_experts_are_a_number_or_a_name(train: Path, value: str) -> None:
     assert "auto nor all" in fit(train, "--training-experts", value, code=2).replace("\n", " ")

@@ -88,7 +88,7 @@ def test_many_rules_in_one_pass() -> None:
 
 
 def test_noise_is_part_of_the_standard_deviation_unless_left_out() -> None:
-    model = regressor().fit(X, Y)
+    model = regressor(calibration=None).fit(X, Y)
     noisy, latent = both(model)[1], both(model, include_noise=False)[1]
     np.testing.assert_allclose(noisy**2 - latent**2, model.noise_variance_ * Y.var(ddof=1), rtol=1e-8)
 
@@ -97,6 +97,37 @@ def test_latent_standard_deviation_of_an_overconfident_rule_is_zero_not_nan() ->
     many = regressor(expert_size=5).fit(X, Y)
     _, std = many.predict(X, return_std=True, aggregation=PoE(level="observation"), include_noise=False)
     assert (std >= 0).all()
+
+
+def test_calibration_is_switched_without_a_refit() -> None:
+    calibrated, plain = regressor().fit(X, Y), regressor(calibration=None).fit(X, Y)
+    expected = both(plain)
+    assert np.abs(both(calibrated)[1] / expected[1] - 1).max() > 1e-3
+    np.testing.assert_array_equal(both(calibrated.set_params(calibration=None)), expected)
+    np.testing.assert_array_equal(both(calibrated.set_params(calibration="loo"))[0], expected[0])
+
+
+def test_calibration_brings_stated_and_true_errors_together() -> None:
+    """Noise that differs between the regions of experts, which one noise variance cannot follow."""
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-2, 2, (1200, 2))
+    y = np.sin(2 * x).sum(axis=1) + np.where(x[:, 0] > 0, 0.5, 0.05) * generator.standard_normal(1200)
+    new = generator.uniform(-2, 2, (2000, 2))
+    deviation = np.where(new[:, 0] > 0, 0.5, 0.05)
+    target = np.sin(2 * new).sum(axis=1) + deviation * generator.standard_normal(2000)
+    model = regressor(expert_size=100, partition_metric="standardised").fit(x, y)
+    losses = []
+    for calibration in ("loo", None):
+        mean, std = model.set_params(calibration=calibration).predict(new, return_std=True)
+        losses.append(np.mean(np.log(std) + 0.5 * ((target - mean) / std) ** 2))
+    assert losses[0] < losses[1] - 0.3
+
+
+def test_an_unknown_calibration_is_refused_before_and_after_the_fit() -> None:
+    with pytest.raises(InvalidParameterError, match=r"calibration must be one of \('loo', None\), got 'cv'"):
+        regressor(calibration="cv").fit(X, Y)
+    with pytest.raises(InvalidParameterError, match="calibration must be one of"):
+        regressor().fit(X, Y).set_params(calibration=True).predict(X)
 
 
 def test_labels_as_partition() -> None:
@@ -383,7 +414,7 @@ def test_paper_committee_is_the_papers_configuration() -> None:
 
 
 def test_covariance_between_points_is_npaes_alone() -> None:
-    model = regressor().fit(X, Y)
+    model = regressor(calibration=None).fit(X, Y)
     mean, noisy = model.predict_covariance(X[:25])
     expected_mean, std = both(model, aggregation="npae")
     np.testing.assert_allclose(mean, expected_mean, rtol=1e-8)

@@ -236,11 +236,14 @@ def test_a_model_file_from_before_there_were_stages(plain: CommitteeRegressor, t
         manifest["training"]["stages"],
         manifest["settings"]["training_experts"],
         manifest["settings"]["partition_metric"],
+        manifest["settings"]["calibration"],
     )
     write_model_file(tmp_path / "old.gpc", arrays, manifest)
     old = CommitteeRegressor.load(tmp_path / "old.gpc")
-    np.testing.assert_array_equal(both(old), both(plain))
-    assert (old.training_experts, old.partition_metric) == ("all", "standardised")
+    np.testing.assert_array_equal(
+        both(old), both(CommitteeRegressor.load(tmp_path / "new.gpc").set_params(calibration=None))
+    )
+    assert (old.training_experts, old.partition_metric, old.calibration) == ("all", "standardised", None)
     assert old.training_ is not None
     assert old.training_.stages == ()
 

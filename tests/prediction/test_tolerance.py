@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -81,8 +83,9 @@ def run(
     *,
     engine: Engine | None = None,
     budget: float = 1e9,
+    calibrated: bool = False,
 ) -> list[Prediction]:
-    store = FactorStore(committee, budget)
+    store = FactorStore(committee, budget, calibrated)
     scaling = identity_scaling(x.shape[1])
     return predict_rules(store, scaling, x, rules, engine or SerialEngine(), SilentReporter(), tolerance=tolerance)
 
@@ -95,9 +98,11 @@ def changes(rule: AdditiveRule, got: Prediction, full: Prediction) -> tuple[Floa
     return np.abs(got.mean - full.mean) / np.sqrt(noisy), np.abs(new / old - 1)
 
 
-def assert_within(committee: Committee, x: FloatArray, rule: AdditiveRule, tolerance: float) -> None:
-    [full] = run(committee, x, [rule], 0.0)
-    [got] = run(committee, x, [rule], tolerance)
+def assert_within(
+    committee: Committee, x: FloatArray, rule: AdditiveRule, tolerance: float, *, calibrated: bool = False
+) -> None:
+    [full] = run(committee, x, [rule], 0.0, calibrated=calibrated)
+    [got] = run(committee, x, [rule], tolerance, calibrated=calibrated)
     mean, variance = changes(rule, got, full)
     assert mean.max(initial=0.0) <= tolerance
     assert variance.max(initial=0.0) <= tolerance
@@ -144,6 +149,19 @@ def test_many_small_experts() -> None:
         assert_within(committee, points(1500), GRBCM(), tolerance)
 
 
+@pytest.mark.parametrize("inputs", ["scattered", "grid"])
+@pytest.mark.parametrize("rule", [GRBCM(), GRBCM(lead="first"), RBCM()], ids=str)
+def test_calibration_where_experts_differ_in_their_noise(rule: AdditiveRule, inputs: str) -> None:
+    committee = make_committee(60, 25, lengthscale=0.7)
+    generator = np.random.default_rng(0)
+    deviation = np.repeat(10.0 ** generator.uniform(-2, 0.5, 60), 25)
+    noisy = replace(committee, y=committee.y + torch.from_numpy(deviation * generator.standard_normal(1500)))
+    axis = np.linspace(-0.5, 0.5, 25)
+    x = points(400) if inputs == "scattered" else np.array(np.meshgrid(axis, axis)).reshape(2, -1).T
+    for tolerance in (1e-1, 1e-2):
+        assert_within(noisy, x, rule, tolerance, calibrated=True)
+
+
 @pytest.mark.parametrize("n_experts", [1, 2, 3, 4, 5])
 def test_few_experts(n_experts: int) -> None:
     assert_within(make_committee(n_experts, 30), points(200), GRBCM(), 1e-3)
@@ -169,6 +187,7 @@ def test_points_on_a_fine_grid_are_taken_from_pivots() -> None:
     for tolerance in (1e-1, 1e-2, 1e-3):
         for rule in (GRBCM(), GRBCM(lead="first"), RBCM()):
             assert_within(committee, x, rule, tolerance)
+    assert_within(committee, x, GRBCM(), 1e-2, calibrated=True)
 
 
 def test_more_inputs() -> None:

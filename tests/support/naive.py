@@ -62,6 +62,16 @@ def aggregate(
     return shift / precision, noisy
 
 
+def leave_one_out(gp: NaiveGP, X: Array, y: Array, X_c: Array, y_c: Array) -> Array:
+    """Standardised error at each row of a GP on the other rows and on the communication rows."""
+    errors = np.empty(len(y))
+    for j in range(len(y)):
+        others = np.arange(len(y)) != j
+        mean, latent = gp.latent_moments(np.vstack([X_c, X[others]]), np.append(y_c, y[others]), X[j])
+        errors[j] = (y[j] - mean) / np.sqrt(latent + gp.noise_variance)
+    return errors
+
+
 def _weights(rule: str, variances: Array, var_ref: float, lead: str | None) -> Array:
     entropy: Array = 0.5 * (np.log(var_ref) - np.log(variances))
     if rule in ("poe", "bcm"):

@@ -6,7 +6,7 @@ from gpcommittee.aggregation.communication import Communication
 from gpcommittee.aggregation.grbcm import GRBCM
 from gpcommittee.aggregation.npae import NPAE, combine
 from gpcommittee.aggregation.poe import GPoE, PoE
-from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, Rule, add, finish
+from gpcommittee.aggregation.rule import AdditiveRule, Aggregate, Context, Experts, Reference, Rule, add, finish
 from gpcommittee.aggregation.table import PAPER_RULES, RULES, make_rule, rule_from_spec, rule_to_spec
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "RULES",
     "Accumulator",
     "AdditiveRule",
+    "Aggregate",
     "Communication",
     "Context",
     "Experts",

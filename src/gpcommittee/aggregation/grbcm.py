@@ -7,7 +7,7 @@ Augmented experts in order; expert 1 is the paper's M_+2, whose weight Eq. 15 se
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
@@ -57,5 +57,4 @@ class GRBCM(AdditiveRule):
         lead = total.lead
         if self.lead != "best" or lead is None:
             return total
-        rest = 1 - lead.weight
-        return replace(total, precision=total.precision + rest * lead.precision, shift=total.shift + rest * lead.shift)
+        return total.plus(1 - lead.weight, lead)

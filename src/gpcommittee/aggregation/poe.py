@@ -6,7 +6,7 @@ log variance between prior and expert.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import torch
@@ -79,4 +79,4 @@ class GPoE(AdditiveRule):
     def settle(self, total: Accumulator) -> Accumulator:
         if self.weights == "entropy":
             return total
-        return replace(total, precision=total.precision / total.count, shift=total.shift / total.count)
+        return total.divided_by(total.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
@@ -52,10 +53,29 @@ class Context:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A Gaussian at the rule's level, the variance noisy or latent as the level says."""
+    """A Gaussian at the rule's level, the variance noisy or latent as the level says, and its dispersion."""
 
     mean: Tensor | float
     variance: Tensor
+    dispersion: float
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What a rule makes of all experts, each of shape (n_points,).
+
+    Attributes
+    ----------
+    mean : Tensor
+    var_latent : Tensor
+        Before calibration.
+    dispersion : Tensor
+        Calibrated variances, latent and noisy, are this many times the others.
+    """
+
+    mean: Tensor
+    var_latent: Tensor
+    dispersion: Tensor
 
 
 @dataclass(frozen=True)
@@ -148,14 +168,17 @@ def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Conte
     variance = rule.at_level(moments.var_latent, context)
     precision, shift = 1 / variance, moments.mean / variance
     reference = reference_distribution(rule, context)
-    if reference is not None:
-        precision = precision - 1 / reference.variance
+    if reference is None:
+        added = precision - prior_precision(rule, context)
+    else:
+        added = precision = precision - 1 / reference.variance
         shift = shift - reference.mean / reference.variance
-    return merge(total, single(Term(rule.weight(variance, context, expert), precision, shift)))
+    dispersion = added * math.log(moments.dispersion)
+    return merge(total, single(Term(rule.weight(variance, context, expert), precision, shift, dispersion)))
 
 
-def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Moments:
-    """Aggregated mean and latent variance (Eqs. 4 and 14 of the paper).
+def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Aggregate:
+    """Aggregated mean and latent variance (Eqs. 4 and 14 of the paper), and the dispersion that calibrates them.
 
     Parameters
     ----------
@@ -166,19 +189,27 @@ def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Moments:
 
     Returns
     -------
-    Moments
+    Aggregate
         At the observation level the latent variance is the aggregated noisy one less the noise; it is negative where
         the rule promises less than the noise.
     """
     settled = rule.settle(total)
     reference = reference_distribution(rule, context)
     if reference is None:
-        precision, shift = settled.precision, settled.shift
+        precision, shift, dispersion = settled.precision, settled.shift, settled.dispersion
     else:
         precision = settled.precision + 1 / reference.variance
         shift = settled.shift + reference.mean / reference.variance
+        added = 1 / reference.variance - prior_precision(rule, context)
+        dispersion = settled.dispersion + added * math.log(reference.dispersion)
     variance = 1 / precision
-    return Moments(variance * shift, variance - context.noise_variance if rule.level == "observation" else variance)
+    latent = variance - context.noise_variance if rule.level == "observation" else variance
+    return Aggregate(variance * shift, latent, (variance * dispersion).exp())
+
+
+def prior_precision(rule: AdditiveRule, context: Context) -> Tensor:
+    """Precision of the prior at the rule's level, shape (n_points,)."""
+    return 1 / rule.at_level(context.prior_variance, context)
 
 
 def reference_distribution(rule: AdditiveRule, context: Context) -> Distribution | None:
@@ -186,9 +217,10 @@ def reference_distribution(rule: AdditiveRule, context: Context) -> Distribution
     if rule.reference is Reference.NONE:
         return None
     if rule.reference is Reference.PRIOR:
-        return Distribution(0.0, rule.at_level(context.prior_variance, context))
+        return Distribution(0.0, rule.at_level(context.prior_variance, context), 1.0)
     communication = communication_moments(context)
-    return Distribution(communication.mean, rule.at_level(communication.var_latent, context))
+    variance = rule.at_level(communication.var_latent, context)
+    return Distribution(communication.mean, variance, communication.dispersion)
 
 
 def communication_moments(context: Context) -> Moments:

@@ -14,6 +14,7 @@ ONE_EXPERT: dict[str, object] = {
     "expert_size": None,
     "communication_size": None,
     "partition": "random",
+    "calibration": None,
 }
 
 
@@ -24,8 +25,8 @@ class FullGP:
     Parameters
     ----------
     committee : CommitteeRegressor, optional
-        Where kernel, noise, optimiser, threads and precision come from; what it says of experts and aggregation does
-        not matter. Default: ``CommitteeRegressor()``.
+        Where kernel, noise, optimiser, threads and precision come from; what it says of experts, aggregation and
+        calibration does not matter. Default: ``CommitteeRegressor()``.
 
     Examples
     --------

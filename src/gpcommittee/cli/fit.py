@@ -7,6 +7,7 @@ from pathlib import Path
 from gpcommittee.cli import fit_options as options
 from gpcommittee.cli.options import (
     AggregationName,
+    CalibrationName,
     Data,
     DropMissing,
     DtypeName,
@@ -38,6 +39,7 @@ def fit(
     communication_size: options.CommunicationSize = None,
     partition: options.PartitionBy = PartitionName.TREE,
     partition_metric: options.PartitionMetric = MetricName.LEARNED,
+    calibration: options.Calibration = CalibrationName.LOO,
     tolerance: options.Tolerance = 0.0,
     objective: options.Objective = ObjectiveName.FACTORISED,
     noise_variance: options.NoiseVariance = 0.1,
@@ -76,6 +78,7 @@ def fit(
             "partition": partition.value,
             "partition_metric": partition_metric.value,
             "objective": objective.value,
+            "calibration": None if calibration is CalibrationName.NONE else calibration.value,
             "tolerance": tolerance,
             "noise_variance": noise_variance,
             "max_evaluations": max_evaluations,

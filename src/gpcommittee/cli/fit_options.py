@@ -12,6 +12,7 @@ from gpcommittee.cli.options import (
     MACHINE,
     TOLERANCE_HELP,
     AggregationName,
+    CalibrationName,
     DtypeName,
     KernelName,
     MetricName,
@@ -97,6 +98,16 @@ PartitionMetric = Annotated[
         rich_help_panel=COMMITTEE,
         help=f"Distance in which tree and kmeans divide them: {listed(MetricName)}; by lengthscales that are learned "
         "on a few experts first, or by standard deviations.",
+    ),
+]
+Calibration = Annotated[
+    CalibrationName,
+    typer.Option(
+        metavar="NAME",
+        parser=one_of(CalibrationName),
+        rich_help_panel=COMMITTEE,
+        help=f"What predicted variances are corrected by: {listed(CalibrationName)}; loo is the errors at the experts' "
+        "own rows, each left out in turn.",
     ),
 ]
 Tolerance = Annotated[

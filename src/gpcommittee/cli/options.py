@@ -63,6 +63,13 @@ class ObjectiveName(StrEnum):
     CONDITIONAL = "conditional"
 
 
+class CalibrationName(StrEnum):
+    """Ways to calibrate variances, by name."""
+
+    LOO = "loo"
+    NONE = "none"
+
+
 class DtypeName(StrEnum):
     """Precisions by name."""
 

@@ -12,6 +12,7 @@ from gpcommittee.experts.base import (
     whiten,
 )
 from gpcommittee.experts.committee import Committee
+from gpcommittee.experts.leave_one_out import dispersion
 from gpcommittee.experts.together import (
     factor_augmented_together,
     factor_base_together,
@@ -27,6 +28,7 @@ __all__ = [
     "augmented_moments",
     "base_mean",
     "base_moments",
+    "dispersion",
     "factor_augmented",
     "factor_augmented_together",
     "factor_base",

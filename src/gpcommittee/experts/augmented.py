@@ -47,6 +47,8 @@ class AugmentedFactor:
         Jitter the factor needed, as a share of the mean prior variance.
     padding : Padding or None
         Of a batch.
+    dispersion : float
+        Mean squared standardised leave-one-out residual, given the communication rows; 1 where it was not asked for.
     """
 
     X: Tensor
@@ -55,6 +57,7 @@ class AugmentedFactor:
     weights: Tensor
     jitter: float
     padding: Padding | None = None
+    dispersion: float = 1.0
 
 
 def factor_augmented(committee: Committee, communication: BaseFactor, expert: int) -> AugmentedFactor:
@@ -144,4 +147,5 @@ def augmented_moments(
     whitened = whiten_residual(committee, factor, communication.whitened, x, scratch)
     variance = communication.moments.var_latent - row_sums_of_squares(whitened)
     mean = communication.moments.mean + times_vector(whitened, factor.weights)
-    return moments_as(x.dtype, Moments(mean, floor_variance(variance, prior_variance.to(dtype))))
+    variance = floor_variance(variance, prior_variance.to(dtype))
+    return moments_as(x.dtype, Moments(mean, variance, factor.dispersion))

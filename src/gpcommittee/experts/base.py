@@ -41,6 +41,8 @@ class BaseFactor:
         Jitter the factor needed, as a share of the mean diagonal.
     padding : Padding or None
         Of a batch.
+    dispersion : float
+        Mean squared standardised leave-one-out residual; 1 where it was not asked for.
     """
 
     X: Tensor
@@ -48,6 +50,7 @@ class BaseFactor:
     weights: Tensor
     jitter: float
     padding: Padding | None = None
+    dispersion: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def project(
     prior_variance = prior_variance.to(factor.lower.dtype)
     whitened = whiten(committee, factor, x, scratch)
     variance = floor_variance(prior_variance - row_sums_of_squares(whitened), prior_variance)
-    return Projection(whitened, Moments(times_vector(whitened, factor.weights), variance))
+    return Projection(whitened, Moments(times_vector(whitened, factor.weights), variance, factor.dispersion))
 
 
 def base_moments(
@@ -181,7 +184,7 @@ def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
 
 def moments_as(dtype: torch.dtype, moments: Moments) -> Moments:
     """The same moments in another precision."""
-    return Moments(moments.mean.to(dtype), moments.var_latent.to(dtype))
+    return Moments(moments.mean.to(dtype), moments.var_latent.to(dtype), moments.dispersion)
 
 
 def floor_variance(variance: Tensor, prior_variance: Tensor) -> Tensor:

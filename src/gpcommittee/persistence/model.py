@@ -22,7 +22,12 @@ from gpcommittee.records import Hyperparameters, Partition, StageRecord, Standar
 
 Arrays = dict[str, NDArray[Any]]
 
-BEFORE: dict[str, Any] = {"partition_metric": "standardised", "training_experts": "all", "objective": "factorised"}
+BEFORE: dict[str, Any] = {
+    "partition_metric": "standardised",
+    "training_experts": "all",
+    "objective": "factorised",
+    "calibration": None,
+}
 """Settings of models from before these settings existed."""
 
 

@@ -24,10 +24,11 @@ with experts of 625 rows, 1.2 with 512."""
 DOUBLE = 8
 INDEX = 8
 
-RESULT_VALUES = 6
-"""Numbers per test point that are alive while a rule's mean and two variances are put in the target's units."""
+RESULT_VALUES = 8
+"""Numbers per test point that are alive while a rule's mean and two calibrated variances are put in the target's
+units."""
 
-SUM_VALUES = 8
+SUM_VALUES = 10
 """Numbers per test point of a sum that waits for the next group of experts."""
 
 

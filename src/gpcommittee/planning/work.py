@@ -2,8 +2,9 @@
 
 Per expert of m rows, d inputs, communication set of c rows: an evaluation of the objective takes m^3 (Cholesky m^3/3,
 inverse 2/3 m^3), or given the communication set m^3 + 13/4 c m^2 + 13/4 c^2 m, and 7/3 c^3 once; an augmented factor
-c^2 m + 5/4 c m^2 + m^3/3; its moments 2 c m + m^2 per test point; a base expert m^3/3 and m^2. Kernel evaluations are
-counted in matrix-product operations that take the same time.
+c^2 m + 5/4 c m^2 + m^3, of which an inverse for its leave-one-out errors takes 2/3 m^3; its moments 2 c m + m^2 per
+test point; a base expert m^3 and m^2. Kernel evaluations are counted in matrix-product operations that take the same
+time.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def factor_work(case: Case) -> Work:
     return Work(
         products=1.25 * coupled * float((others**2).sum()) + 2 * case.n_features * entries,
         solves=coupled**2 * float(others.sum()),
-        factorisations=(c**3 + float((others**3).sum())) / 3,
+        factorisations=c**3 + float((others**3).sum()),
         entries=KERNEL_COSTS[case.kernel].value * (entries + own),
         call_seconds=CALL_SECONDS * (1 + len(others) * (2 if coupled else 1)),
         n_tasks=1 + len(others),

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import torch
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Experts, empty, finish, merge
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Experts, finish, merge
 from gpcommittee.engines import Engine
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import EXPERT_BLOCK, FactorStore
@@ -24,7 +24,7 @@ from gpcommittee.prediction.landmarks import Landmarks, estimated_gain, find_lan
 from gpcommittee.prediction.leaf import Leaf, Seen, evaluate_best, make_leaf, sum_needed
 from gpcommittee.prediction.nearby import nearby_groups
 from gpcommittee.prediction.node import Node, Sample, add_from_pivots, children, root, see, take_sample
-from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
 from gpcommittee.prediction.selection import candidates, misfit
 from gpcommittee.prediction.settle import settle
 from gpcommittee.progress import Reporter, Stage
@@ -103,7 +103,7 @@ def chosen_moments(
     reporter: Reporter,
     tolerance: float,
 ) -> StandardMoments:
-    """Mean and latent variance of an additive rule in standardised units, to a tolerance.
+    """Mean, latent variance and dispersion of an additive rule in standardised units, to a tolerance.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def chosen_moments(
 
     Returns
     -------
-    mean, variance : ndarray, shape (n_points,)
+    mean, variance, dispersion : ndarray, shape (n_points,)
 
     Raises
     ------
@@ -126,7 +126,7 @@ def chosen_moments(
         If an expert's covariance cannot be factored.
     """
     job = _Job(rule, request, store, engine, tolerance)
-    outputs = (np.empty(len(request.X)), np.empty(len(request.X)))
+    outputs = empty_moments(len(request.X))
     spread = _spread(request)
     landmarks = _kept_landmarks(rule.experts, store, engine)
     experts = np.array(sorted(landmarks), dtype=np.int64)
@@ -261,9 +261,7 @@ def _finish_leaves(
         job.with_factors(wanted, partial(_sum_needed, job, seen, totals))
         for leaf, total in zip(leaves, totals, strict=True):
             context = leaf.points.context(job.rule, committee.noise_variance)
-            moments = finish(job.rule, merge(empty(leaf.points.prior), total), context)
-            outputs[0][leaf.node.rows] = moments.mean.double().cpu().numpy()
-            outputs[1][leaf.node.rows] = moments.var_latent.double().cpu().numpy()
+            write_moments(outputs, leaf.node.rows, finish(job.rule, total, context))
             stage.advance(len(leaf.node.rows))
 
 

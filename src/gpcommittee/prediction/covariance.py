@@ -18,15 +18,17 @@ from gpcommittee.aggregation import NPAE, Experts, combine
 from gpcommittee.data import restore_mean
 from gpcommittee.engines import Engine, one_blas_thread
 from gpcommittee.errors import MemoryBudgetError
-from gpcommittee.experts import BaseFactor, Committee
+from gpcommittee.experts import Committee
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.npae import covariance_of_means, in_one_precision, npae_bytes, view_of
+from gpcommittee.prediction.npae import View, covariance_of_means, dispersion_of, in_one_precision, npae_bytes, view_of
 from gpcommittee.prediction.request import Request
 from gpcommittee.records import FloatArray
 
 
-def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: Engine) -> tuple[FloatArray, FloatArray]:
-    """Mean and latent covariance of NPAE at all points of a request together, in the target's units.
+def npae_covariance(
+    rule: NPAE, request: Request, store: FactorStore, engine: Engine, *, include_noise: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of NPAE at all points of a request together, in the target's units.
 
     Parameters
     ----------
@@ -35,12 +37,14 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
         One block of test points.
     store : FactorStore
     engine : Engine
+    include_noise : bool
+        Add the noise variance to the diagonal.
 
     Returns
     -------
     mean : ndarray, shape (n_points,)
     covariance : ndarray, shape (n_points, n_points)
-        Of the function values.
+        Calibrated, where the store's factors are, by the root of the dispersion at each of two points.
 
     Raises
     ------
@@ -56,10 +60,16 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
     factors = [loaded[expert] for expert in range(committee.n_experts)]
     with torch.no_grad(), one_blas_thread():
         x = request.points(slice(None))
-        weights = _row_weights(rule, committee, factors, x)
+        prior = committee.prior_variance(x)
+        view = view_of(committee, factors, x)
+        root = dispersion_of(committee, factors, view, prior).sqrt()
+        weights = _row_weights(rule, committee, view, prior)
         rows = partial(_shared, committee, weights, x)
         half = sum(engine.map(rows, range(len(factors))), start=0.5 * committee.covariance(x, x))
         covariance = half + half.mT
+        if include_noise:
+            covariance.diagonal().add_(committee.noise_variance)
+        covariance *= root[:, None] * root
         mean = sum((w @ committee.block(i)[1] for i, w in enumerate(weights)), start=x.new_zeros(len(x)))
     scaling = request.scaling
     return (
@@ -68,10 +78,9 @@ def npae_covariance(rule: NPAE, request: Request, store: FactorStore, engine: En
     )
 
 
-def _row_weights(rule: NPAE, committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> list[Tensor]:
+def _row_weights(rule: NPAE, committee: Committee, view: View, prior: Tensor) -> list[Tensor]:
     """omega', expert by expert, each of shape (n_points, m_i)."""
-    view = view_of(committee, factors, x)
-    _, alpha = combine(rule, view.means, covariance_of_means(committee, view), committee.prior_variance(x))
+    _, alpha = combine(rule, view.means, covariance_of_means(committee, view), prior)
     return [w * alpha[:, i : i + 1].to(w.dtype) for i, w in enumerate(view.weights)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from gpcommittee.experts import (
     AugmentedFactor,
     BaseFactor,
     Committee,
+    dispersion,
     factor_augmented,
     factor_augmented_together,
     factor_base,
@@ -23,6 +25,7 @@ from gpcommittee.experts import (
 Key = tuple[Experts, int]
 Factor = BaseFactor | AugmentedFactor
 AnyFactor = TypeVar("AnyFactor", BaseFactor, AugmentedFactor)
+OneFactor = TypeVar("OneFactor", bound=Factor)
 
 
 class Factoring:
@@ -33,10 +36,13 @@ class Factoring:
     Parameters
     ----------
     committee : Committee
+    calibrated : bool
+        Whether factors know their dispersion.
     """
 
-    def __init__(self, committee: Committee) -> None:
+    def __init__(self, committee: Committee, calibrated: bool) -> None:
         self._committee = committee
+        self._calibrated = calibrated
         self._double: BaseFactor | None = None
         self._lock = Lock()
 
@@ -48,13 +54,13 @@ class Factoring:
         NotPositiveDefiniteError
             If its covariance cannot be factored.
         """
-        return self._guarded(lambda: factor_base(self._committee, 0), self.communication_in_double)
+        return self._guarded(lambda: self._base(self._committee, 0), self.communication_in_double)
 
     def communication_in_double(self) -> BaseFactor:
         """The same in float64, for augmented experts in that precision."""
         with self._lock:
             if self._double is None:
-                self._double = factor_base(self._committee.as_type(torch.float64), 0)
+                self._double = self._base(self._committee.as_type(torch.float64), 0)
             return self._double
 
     def factor(self, communication: BaseFactor, key: Key) -> Factor:
@@ -81,10 +87,10 @@ class Factoring:
             return communication
         if kind is Experts.BASE:
             double = self._committee.as_type(torch.float64)
-            return self._guarded(lambda: factor_base(self._committee, expert), lambda: factor_base(double, expert))
+            return self._guarded(lambda: self._base(self._committee, expert), lambda: self._base(double, expert))
         return self._guarded(
-            lambda: factor_augmented(self._committee, communication, expert),
-            lambda: factor_augmented(self._committee, self.communication_in_double(), expert),
+            lambda: self._augmented(communication, expert),
+            lambda: self._augmented(self.communication_in_double(), expert),
         )
 
     def factor_together(self, communication: BaseFactor, keys: Sequence[Key]) -> list[Factor]:
@@ -114,13 +120,22 @@ class Factoring:
         else:
             found = factor_augmented_together(self._committee, communication, experts)
         return [
-            self.factor(communication, key) if factor is None else factor
+            self.factor(communication, key) if factor is None else self._measured(factor)
             for key, factor in zip(keys, found, strict=True)
         ]
 
     def is_double(self, factor: Factor) -> bool:
         """Whether a factor had to be in float64."""
         return factor.lower.dtype != self._committee.kernel.dtype
+
+    def _base(self, committee: Committee, expert: int) -> BaseFactor:
+        return self._measured(factor_base(committee, expert))
+
+    def _augmented(self, communication: BaseFactor, expert: int) -> AugmentedFactor:
+        return self._measured(factor_augmented(self._committee, communication, expert))
+
+    def _measured(self, factor: OneFactor) -> OneFactor:
+        return replace(factor, dispersion=dispersion(factor)) if self._calibrated else factor
 
     def _guarded(self, factor: Callable[[], AnyFactor], in_double: Callable[[], AnyFactor]) -> AnyFactor:
         try:

@@ -44,6 +44,8 @@ class FactorStore:
     committee : Committee
     budget : float
         Bytes that factors may take.
+    calibrated : bool
+        Whether factors know their dispersion, by which variances are calibrated.
 
     Attributes
     ----------
@@ -57,13 +59,14 @@ class FactorStore:
         Experts that float32 could not factor so far and float64 did.
     """
 
-    def __init__(self, committee: Committee, budget: float) -> None:
+    def __init__(self, committee: Committee, budget: float, calibrated: bool = False) -> None:
         self.committee = committee
         self.budget = budget
+        self.calibrated = calibrated
         self.largest_jitter = 0.0
         self.landmarks: dict[Experts, Mapping[int, Landmarks]] = {}
         self.in_double: set[int] = set()
-        self._factoring = Factoring(committee)
+        self._factoring = Factoring(committee, calibrated)
         self._kept: OrderedDict[Key, Factor] = OrderedDict()
         self._rows: list[int] = np.diff(committee.offsets).tolist()
         self._itemsize = float(committee.kernel.dtype.itemsize)
@@ -139,13 +142,13 @@ class FactorStore:
     def doubled(self) -> FactorStore:
         """A store of the same committee in float64, with the same budget."""
         if self._doubled is None:
-            self._doubled = FactorStore(self.committee.as_type(torch.float64), self.budget)
+            self._doubled = FactorStore(self.committee.as_type(torch.float64), self.budget, self.calibrated)
         self._doubled.budget = self.budget
         return self._doubled
 
-    def __reduce__(self) -> tuple[type[FactorStore], tuple[Committee, float]]:
+    def __reduce__(self) -> tuple[type[FactorStore], tuple[Committee, float, bool]]:
         """Pickled without the kept factors, which are larger than the data and can be computed again."""
-        return FactorStore, (self.committee, self.budget)
+        return FactorStore, (self.committee, self.budget, self.calibrated)
 
     def _make_room(self, keys: Sequence[Key]) -> bool:
         """Whether the budget holds these factors; forgets others, those used longest ago first, until it does."""

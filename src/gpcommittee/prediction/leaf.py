@@ -181,4 +181,4 @@ def _moments(committee: Committee, factor: Factor, seen: Seen, rows: Tensor, own
         found = evaluated_moments(committee, factor, seen.leaf.points.at(rows), scratch)
         mean[rows], variance[rows] = found.mean, found.var_latent
     mean[own], variance[own] = seen.best.mean[own], seen.best.var_latent[own]
-    return Moments(mean, variance)
+    return Moments(mean, variance, factor.dispersion)

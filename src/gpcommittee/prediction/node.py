@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, add, empty
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Term, add, empty
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.experts.base import floor_variance
 from gpcommittee.linalg import row_sums_of_squares
@@ -75,10 +75,13 @@ class Sample:
         Weights of the values at the pivots in the value at each point.
     left : float
         Largest share of its variance that the pivots leave at a point.
+    rest : Tensor, shape (n_checks,)
+        Variance that they leave at the checks.
     factor : Tensor, shape (n_pivots, n_pivots)
         Cholesky factor L_P of their covariance given the reference.
     largest : Tensor, shape (n_candidates,)
         Largest share of its variance that an expert takes away from any sum of the values at the pivots.
+    dispersion : Tensor, shape (n_candidates,)
     exact : Moments, shapes (n_sample, n_candidates)
         Filled in expert by expert.
     between : Moments, shapes (n_checks, n_candidates)
@@ -91,8 +94,10 @@ class Sample:
     numbers: Tensor
     weights: Tensor
     left: float
+    rest: Tensor
     factor: Tensor
     largest: Tensor
+    dispersion: Tensor
     exact: Moments
     between: Moments
 
@@ -116,6 +121,7 @@ class Sample:
             self,
             node=node,
             largest=like.new_empty(n_experts),
+            dispersion=like.new_empty(n_experts),
             exact=Moments(like.new_empty(exact), like.new_empty(exact)),
             between=Moments(like.new_empty(between), like.new_empty(between)),
         )
@@ -151,6 +157,7 @@ def take_sample(
     basis = pivoted_basis(variance, column, enough + CHECKS, _finest(variance), basis)
     n_checks = min(CHECKS, max(0, len(basis.pivots) - enough))
     pivots = basis.first(len(basis.pivots) - n_checks)
+    rest = pivots.rest(variance)[:, -1]
     nothing = Moments(variance.new_empty((0, 0)), variance.new_empty((0, 0)))
     return Sample(
         node,
@@ -158,8 +165,10 @@ def take_sample(
         points.at(basis.pivots),
         basis.pivots,
         pivots.weights(len(pivots.pivots)),
-        float((pivots.rest(variance)[:, -1] / variance).max()),
+        float((rest / variance).max()),
+        rest[basis.pivots[len(pivots.pivots) :]],
         pivots.coordinates[pivots.pivots],
+        variance.new_empty(0),
         variance.new_empty(0),
         nothing,
         nothing,
@@ -188,6 +197,7 @@ def see(committee: Committee, factors: Mapping[int, Factor], sample: Sample, col
             gain = row_sums_of_squares(whitened)
             sample.exact.mean[:, column] = reference.mean + shift
             sample.exact.var_latent[:, column] = floor_variance(reference.var_latent - gain, sample.sample.prior)
+            sample.dispersion[column] = factor.dispersion
             sample.largest[column] = _largest_share(sample.factor, whitened[:n_pivots])
             gain = row_sums_of_squares(checks @ whitened[:n_pivots])
             variance = reference.var_latent[n_pivots:] - gain
@@ -223,7 +233,7 @@ def add_from_pivots(
             gain = torch.linalg.vecdot(weights @ (whitened @ whitened.mT), weights)
             mean = reference.mean + weights @ (whitened @ factor.weights)
             variance = floor_variance(reference.var_latent - gain, sample.points.prior)
-            total = add(rule, total, Moments(mean, variance), context, expert)
+            total = add(rule, total, Moments(mean, variance, factor.dispersion), context, expert)
     return total
 
 
@@ -247,8 +257,8 @@ def _finest(like: Tensor) -> float:
 def part(total: Accumulator, numbers: Tensor) -> Accumulator:
     """A sum at some of its points."""
     lead = total.lead
-    at = None if lead is None else type(lead)(lead.weight[numbers], lead.precision[numbers], lead.shift[numbers])
-    return Accumulator(total.count, total.precision[numbers], total.shift[numbers], at)
+    at = None if lead is None else Term(*(values[numbers] for values in lead.values))
+    return Accumulator(total.count, total.precision[numbers], total.shift[numbers], total.dispersion[numbers], at)
 
 
 def children(node: Node, groups: list[IntArray]) -> list[Node]:

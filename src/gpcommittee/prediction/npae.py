@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpcommittee.aggregation import NPAE, Experts, combine
+from gpcommittee.aggregation import NPAE, RBCM, Aggregate, Context, Experts, add, combine, empty, finish
 from gpcommittee.engines import Engine
 from gpcommittee.errors import MemoryBudgetError
 from gpcommittee.experts import BaseFactor, Committee, whiten
+from gpcommittee.experts.base import floor_variance
 from gpcommittee.linalg import row_sums_of_squares, unwhiten_rows
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
 from gpcommittee.progress import Reporter
 from gpcommittee.records import Moments
 
@@ -42,7 +43,7 @@ MATRICES_OF_EXPERTS = 5
 def npae_moments(
     rules: Sequence[NPAE], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
 ) -> list[StandardMoments]:
-    """Mean and latent variance of NPAE, in standardised units, one result per rule.
+    """Mean, latent variance and dispersion of NPAE, in standardised units, one result per rule.
 
     Raises
     ------
@@ -57,13 +58,12 @@ def npae_moments(
     factors = store.load(frozenset({Experts.BASE}), range(committee.n_experts), engine).base
     ordered = [factors[expert] for expert in range(committee.n_experts)]
     chunks = request.chunks(size)
-    outputs = [(np.empty(len(request.X)), np.empty(len(request.X))) for _ in rules]
+    outputs = [empty_moments(len(request.X)) for _ in rules]
     work = partial(_chunk_moments, committee, ordered, rules, request)
     with reporter.stage("predict (NPAE)", len(chunks)) as stage:
         for chunk, results in zip(chunks, engine.map(work, chunks), strict=True):
-            for moments, (mean, variance) in zip(results, outputs, strict=True):
-                mean[chunk] = moments.mean.double().cpu().numpy()
-                variance[chunk] = moments.var_latent.double().cpu().numpy()
+            for aggregate, output in zip(results, outputs, strict=True):
+                write_moments(output, chunk, aggregate)
             stage.advance()
     return outputs
 
@@ -112,13 +112,15 @@ def chunk_size(offsets: np.ndarray, itemsize: int, budget: float, n_workers: int
 
 def _chunk_moments(
     committee: Committee, factors: Sequence[BaseFactor], rules: Sequence[NPAE], request: Request, chunk: slice
-) -> list[Moments]:
+) -> list[Aggregate]:
     with torch.no_grad():
         x = request.points(chunk)
         view = view_of(committee, factors, x)
         covariance = covariance_of_means(committee, view)
         prior = committee.prior_variance(x)
-        return [combine(rule, view.means, covariance, prior)[0] for rule in rules]
+        dispersion = dispersion_of(committee, factors, view, prior)
+        found = [combine(rule, view.means, covariance, prior)[0] for rule in rules]
+        return [Aggregate(moments.mean, moments.var_latent, dispersion) for moments in found]
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,16 @@ def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> V
         variances.append(row_sums_of_squares(whitened))
         weights.append(unwhiten_rows(factor.lower, whitened))
     return View(weights, torch.stack(means, dim=1), torch.stack(variances, dim=1))
+
+
+def dispersion_of(committee: Committee, factors: Sequence[BaseFactor], view: View, prior: Tensor) -> Tensor:
+    """The dispersion of RBCM, which takes the same experts, shape (n_points,); K_A says nothing of it."""
+    rule, context = RBCM(), Context(prior, None, committee.noise_variance)
+    total = empty(prior)
+    for expert, factor in enumerate(factors):
+        variance = floor_variance(prior - view.variances[:, expert], prior)
+        total = add(rule, total, Moments(view.means[:, expert], variance, factor.dispersion), context, expert)
+    return finish(rule, total, context).dispersion
 
 
 def covariance_of_means(committee: Committee, view: View) -> Tensor:

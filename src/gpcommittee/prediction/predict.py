@@ -72,8 +72,8 @@ def predict_rules(
         return [_communication_mean(request, store, engine)] * len(rules)
     moments = _moments(rules, request, store, engine, reporter, tolerance)
     if mean_only:
-        return [Prediction(restore_mean(mean, scaling), None, None) for mean, _ in moments]
-    return [_in_target_units(mean, variance, store.committee.noise_variance, scaling) for mean, variance in moments]
+        return [Prediction(restore_mean(mean, scaling), None, None) for mean, _, _ in moments]
+    return [_in_target_units(one, store.committee.noise_variance, scaling) for one in moments]
 
 
 def _moments(
@@ -115,9 +115,10 @@ def _communication_mean(request: Request, store: FactorStore, engine: Engine) ->
     return Prediction(restore_mean(mean, request.scaling), None, None)
 
 
-def _in_target_units(mean: FloatArray, var_latent: FloatArray, noise: float, scaling: Standardisation) -> Prediction:
+def _in_target_units(moments: StandardMoments, noise: float, scaling: Standardisation) -> Prediction:
+    mean, var_latent, dispersion = moments
     return Prediction(
         restore_mean(mean, scaling),
-        restore_variance(var_latent, scaling),
-        restore_variance(var_latent + noise, scaling),
+        restore_variance(dispersion * var_latent, scaling),
+        restore_variance(dispersion * (var_latent + noise), scaling),
     )

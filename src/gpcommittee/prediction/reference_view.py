@@ -44,7 +44,8 @@ class ReferenceView:
 
     def at(self, rows: Tensor | slice) -> ReferenceView:
         """The same of some of the points."""
-        reference = Moments(self.reference.mean[rows], self.reference.var_latent[rows])
+        known = self.reference
+        reference = Moments(known.mean[rows], known.var_latent[rows], known.dispersion)
         whitened = None if self.whitened is None else self.whitened[rows]
         return ReferenceView(self.x[rows], self.prior[rows], reference, whitened)
 

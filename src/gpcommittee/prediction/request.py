@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from gpcommittee.aggregation import Aggregate
 from gpcommittee.data import standardise_inputs
 from gpcommittee.experts import Committee
 from gpcommittee.records import FloatArray, IntArray, Standardisation
 
-StandardMoments = tuple[FloatArray, FloatArray]
-"""Mean and latent variance in standardised units, each of shape (n_points,)."""
-
+StandardMoments = tuple[FloatArray, FloatArray, FloatArray]
+"""Mean, latent variance and dispersion in standardised units, each of shape (n_points,)."""
 
 FARTHEST = 0.4
 """Power of the largest number of the precision: 1e15 standard deviations in float32, where all kernels are at rest."""
+
+
+def empty_moments(n_points: int) -> StandardMoments:
+    """Arrays to be filled."""
+    return np.empty(n_points), np.empty(n_points), np.empty(n_points)
+
+
+def write_moments(output: StandardMoments, rows: slice | IntArray, aggregate: Aggregate) -> None:
+    """Fill in what a rule says of some rows."""
+    for whole, part in zip(output, (aggregate.mean, aggregate.var_latent, aggregate.dispersion), strict=True):
+        whole[rows] = part.double().cpu().numpy()
 
 
 @dataclass(frozen=True)

@@ -201,5 +201,5 @@ def as_columns(context: Context) -> Context:
         prior_variance=context.prior_variance[:, None],
         communication=None
         if communication is None
-        else Moments(communication.mean[:, None], communication.var_latent[:, None]),
+        else replace(communication, mean=communication.mean[:, None], var_latent=communication.var_latent[:, None]),
     )

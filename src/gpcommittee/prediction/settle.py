@@ -10,11 +10,12 @@ reckoned with.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Term, finish, merge
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Aggregate, Context, Term, finish, merge
 from gpcommittee.aggregation.accumulator import choose
 from gpcommittee.prediction.node import PIVOTS, Sample, part
 from gpcommittee.prediction.selection import always_needed, as_columns, leads_best
@@ -23,8 +24,8 @@ from gpcommittee.records import Moments
 HIDDEN = 5.0
 """How many times more than the pivots show an expert may know elsewhere, per share of variance that they leave."""
 
-SAFETY = 3.0
-"""Times the change at the checks that is reckoned with between them."""
+SAFETY = 1.5
+"""Times what pivots miss at the checks that they may miss elsewhere."""
 
 NEAR_LEAD = 0.7
 """Share of the largest precision from which on an expert may be the most certain one between the points."""
@@ -40,10 +41,13 @@ class Changes:
         Relative to the aggregated precision.
     mean : Tensor
         In predicted noisy standard deviations.
+    dispersion : Tensor
+        Relative to the calibrated variance.
     """
 
     precision: Tensor
     mean: Tensor
+    dispersion: Tensor
 
 
 @dataclass(frozen=True)
@@ -85,48 +89,58 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
     context = sample.sample.context(rule, noise_variance)
     reference = sample.sample.reference
     known = part(sample.node.total, sample.numbers)
-    outcome = finish(rule, merge(known, _sum(rule, sample.exact, context)), context)
-    unit = (outcome.var_latent + noise_variance).sqrt()
+    outcome = finish(rule, merge(known, _sum(rule, sample.exact, sample.dispersion, context)), context)
     cautious = _cautious(sample.exact, reference, (1 + HIDDEN * sample.left) * sample.largest)
-
-    def changes(moments: Moments, rows: slice) -> Changes:
-        at = sample.sample.at(rows).context(rule, noise_variance)
-        some = Moments(outcome.mean[rows], outcome.var_latent[rows])
-        return _changes(rule, moments, Moments(reference.mean[rows], reference.var_latent[rows]), at, some, unit[rows])
-
+    changes = partial(_changes, rule, sample, outcome, noise_variance)
     free = ~_may_lead(rule, sample, cautious, known, context)
     for expert in always_needed(rule):
         free[torch.from_numpy(sample.node.experts == expert)] = False
+    left_out = _smallest(changes(cautious, slice(None)), free, allowance)
     if sample.n_pivots > PIVOTS:
-        left_out = _smallest(changes(cautious, slice(None)), free, allowance)
         return Settled(left_out, torch.zeros_like(left_out))
-    everywhere, checks = slice(None), slice(sample.n_pivots, None)
-    left_out = _smallest(changes(cautious, everywhere), free, allowance)
-    exact = changes(Moments(sample.exact.mean[checks], sample.exact.var_latent[checks]), checks)
-    between = changes(sample.between, checks)
+    exact, less = (changes(moments, slice(None)) for moments in (sample.exact, _from_pivots(sample)))
     errors = Changes(
-        SAFETY * (between.precision - exact.precision),
-        SAFETY * (between.mean - exact.mean),
+        less.precision - exact.precision,
+        less.mean - exact.mean,
+        less.dispersion - exact.dispersion,
     )
     return Settled(left_out, _smallest(errors, free & ~left_out, allowance))
 
 
-def _sum(rule: AdditiveRule, moments: Moments, context: Context) -> Accumulator:
+def _from_pivots(sample: Sample) -> Moments:
+    """What experts taken from the pivots may say at points like those of the sample, but between them.
+
+    Without checks the pivots leave nothing. Of the variance that the pivots leave at a check they miss a share, of its root their mean is off by a share. Both
+    are taken to be as large, of the most that the pivots leave, wherever an expert says what it says at the sample.
+    """
+    reference = sample.sample.reference
+    checks = slice(sample.n_pivots, None)
+    if len(sample.rest) == 0:
+        return sample.exact
+    rest = sample.rest[:, None].clamp_min(torch.finfo(sample.rest.dtype).tiny)
+    missed = SAFETY * ((sample.between.var_latent - sample.exact.var_latent[checks]).abs() / rest).amax(dim=0)
+    moved = SAFETY * ((sample.between.mean - sample.exact.mean[checks]).abs() / rest.sqrt()).amax(dim=0)
+    left = sample.left * reference.var_latent[:, None]
+    variance = torch.minimum(sample.exact.var_latent + missed * left, reference.var_latent[:, None])
+    return Moments(sample.exact.mean + moved * left.sqrt(), variance)
+
+
+def _sum(rule: AdditiveRule, moments: Moments, dispersion: Tensor, context: Context) -> Accumulator:
     """The sum of all experts, from moments of shape (n_points, n_experts)."""
-    term = _terms(rule, moments, as_columns(context))
+    term = _terms(rule, moments, dispersion, as_columns(context))
     lead = term.precision.argmax(dim=1, keepdim=True)
-    best = Term(*(values.gather(1, lead)[:, 0] for values in (term.weight, term.precision, term.shift)))
-    precision, shift = (term.weight * term.precision).sum(dim=1), (term.weight * term.shift).sum(dim=1)
-    return Accumulator(moments.mean.shape[1], precision, shift, best)
+    best = Term(*(values.gather(1, lead)[:, 0] for values in term.values))
+    precision, shift, calibration = ((term.weight * values).sum(dim=1) for values in term.values[1:])
+    return Accumulator(moments.mean.shape[1], precision, shift, calibration, best)
 
 
-def _terms(rule: AdditiveRule, moments: Moments, context: Context) -> Term:
+def _terms(rule: AdditiveRule, moments: Moments, dispersion: Tensor, context: Context) -> Term:
     reference = _reference(rule, context)
     variance = rule.at_level(moments.var_latent, context)
     at_level = rule.at_level(reference.var_latent, context)
     precision = 1 / variance - 1 / at_level
     shift = moments.mean / variance - reference.mean / at_level
-    return Term(rule.weight(variance, context, -1), precision, shift)
+    return Term(rule.weight(variance, context, -1), precision, shift, precision * dispersion.log())
 
 
 def _reference(rule: AdditiveRule, context: Context) -> Moments:
@@ -145,13 +159,18 @@ def _cautious(moments: Moments, reference: Moments, share: Tensor) -> Moments:
 
 
 def _changes(
-    rule: AdditiveRule, moments: Moments, reference: Moments, context: Context, outcome: Moments, unit: Tensor
+    rule: AdditiveRule, sample: Sample, outcome: Aggregate, noise_variance: float, moments: Moments, rows: slice
 ) -> Changes:
-    columns = as_columns(context)
-    term = _terms(rule, moments, columns)
-    total = rule.at_level(outcome.var_latent, context)[:, None]
-    moved = term.shift - outcome.mean[:, None] * term.precision
-    return Changes(term.weight * term.precision * total, term.weight * moved * total / unit[:, None])
+    """What experts with such moments change at some points of the sample."""
+    context = sample.sample.at(rows).context(rule, noise_variance)
+    term = _terms(rule, moments, sample.dispersion, as_columns(context))
+    mean, latent = outcome.mean[rows, None], outcome.var_latent[rows, None]
+    share = term.weight * rule.at_level(outcome.var_latent[rows], context)[:, None]
+    return Changes(
+        share * term.precision,
+        share * (term.shift - mean * term.precision) / (latent + noise_variance).sqrt(),
+        share * (term.dispersion - term.precision * outcome.dispersion[rows, None].log()),
+    )
 
 
 def _smallest(changes: Changes, free: Tensor, allowance: float) -> Tensor:
@@ -164,10 +183,10 @@ def _smallest(changes: Changes, free: Tensor, allowance: float) -> Tensor:
     if len(numbers) == 0 or len(changes.mean) == 0:
         found[numbers] = len(changes.mean) == 0
         return found
-    score = torch.maximum(changes.precision.abs(), changes.mean.abs()).amax(dim=0)[numbers]
-    order = numbers[score.argsort(stable=True)]
-    together = torch.maximum(_together(changes.precision[:, order]), _together(changes.mean[:, order]))
-    within = (together.amax(dim=0) <= allowance).cumprod(dim=0).bool()
+    measures = torch.cat([changes.precision, changes.mean, changes.dispersion])[:, numbers]
+    order = measures.abs().amax(dim=0).argsort(stable=True)
+    within = (_together(measures[:, order]).amax(dim=0) <= allowance).cumprod(dim=0).bool()
+    order = numbers[order]
     found[order[within]] = True
     return found
 
@@ -180,9 +199,9 @@ def _may_lead(rule: AdditiveRule, sample: Sample, cautious: Moments, known: Accu
     """Candidates that may be the most certain expert somewhere, where that one has a weight of its own."""
     if not leads_best(rule):
         return torch.zeros(len(sample.node.experts), dtype=torch.bool)
-    best = _sum(rule, sample.exact, context).lead
+    best = _sum(rule, sample.exact, sample.dispersion, context).lead
     assert best is not None
     if known.lead is not None:
         best = choose(known.lead.precision > best.precision, known.lead, best)
-    precision = _terms(rule, cautious, as_columns(context)).precision
+    precision = _terms(rule, cautious, sample.dispersion, as_columns(context)).precision
     return (precision >= NEAR_LEAD * best.precision[:, None]).any(dim=0)

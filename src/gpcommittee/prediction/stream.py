@@ -12,13 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 import torch
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Reference, add, empty, finish, merge
 from gpcommittee.engines import Engine
 from gpcommittee.prediction.factors import EXPERT_BLOCK, Factors, FactorStore, expert_blocks
-from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
 from gpcommittee.prediction.together import points_together
 from gpcommittee.prediction.view import View
 from gpcommittee.progress import Reporter
@@ -44,7 +43,7 @@ class _Sums:
 def additive_moments(
     rules: Sequence[AdditiveRule], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
 ) -> list[StandardMoments]:
-    """Mean and latent variance of additive rules, in standardised units, one result per rule.
+    """Mean, latent variance and dispersion of additive rules, in standardised units, one result per rule.
 
     Raises
     ------
@@ -52,7 +51,7 @@ def additive_moments(
         If an expert's covariance cannot be factored.
     """
     kinds = frozenset(rule.experts for rule in rules)
-    outputs = [(np.empty(len(request.X)), np.empty(len(request.X))) for _ in rules]
+    outputs = [empty_moments(len(request.X)) for _ in rules]
     partial_sums: dict[int, _Sums] = {}
     groups = list(store.groups(kinds))
     chunks = request.chunks(_chunk_size(request, engine.batch_memory))
@@ -107,7 +106,5 @@ def _merge(first: _Sums | None, second: _Sums) -> _Sums:
 
 
 def _finish_chunk(rules: Sequence[AdditiveRule], sums: _Sums, outputs: Sequence[StandardMoments], chunk: slice) -> None:
-    for rule, total, (mean, variance) in zip(rules, sums.totals, outputs, strict=True):
-        moments = finish(rule, total, sums.context)
-        mean[chunk] = moments.mean.double().cpu().numpy()
-        variance[chunk] = moments.var_latent.double().cpu().numpy()
+    for rule, total, output in zip(rules, sums.totals, outputs, strict=True):
+        write_moments(output, chunk, finish(rule, total, sums.context))
