@@ -10,8 +10,8 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-objectives bench-memory bench-speed \
-  bench-peers clean study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
+.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-objectives \
+  bench-memory bench-speed bench-peers clean study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench-kin40k: $(VENV)/.installed-bench ## Every rule on kin40k, the paper's spli
 # OBJECTIVES_ARGS names cases and seeds; see --help.
 bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional training (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.objectives $(OBJECTIVES_ARGS)
+
+bench-calibration: $(VENV)/.installed-bench ## Intervals with and without calibration on four data sets (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.calibration
 
 bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6
 	$(BIN)/python benchmarks/peak_memory.py
