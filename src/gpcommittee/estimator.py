@@ -67,7 +67,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "rational_quadratic") stands for a scaled kernel with one lengthscale per input; a kernel object is copied and
         its present values are the start. Default: "squared_exponential".
     aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
-        "poe", "gpoe", "bcm", "rbcm", "grbcm", "npae" or "communication", or a rule with its own settings.
+        "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae" or
+        "communication", or a rule with its own settings.
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional

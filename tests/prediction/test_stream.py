@@ -8,7 +8,19 @@ import pytest
 import torch
 
 from committees import committee_of, identity_scaling, predict, random_blocks, variances
-from gpcommittee.aggregation import BCM, GRBCM, RBCM, Communication, Experts, GPoE, PoE, Rule
+from gpcommittee.aggregation import (
+    BCM,
+    GRBCM,
+    RBCM,
+    Barycenter,
+    Communication,
+    Experts,
+    GPoE,
+    MostCertain,
+    NormalisedGPoE,
+    PoE,
+    Rule,
+)
 from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
 from gpcommittee.experts import AugmentedFactor, Committee, factor_augmented
 from gpcommittee.prediction import FactorStore, factor_budget, factoring, predict_rules, stream, usable_memory, view
@@ -18,7 +30,10 @@ from gpcommittee.records import Prediction
 from naive import NaiveGP
 
 GP = NaiveGP(np.array([0.8, 1.2]), 1.5, 0.05)
-RULES: list[Rule] = [PoE(), GPoE(), BCM(), RBCM(), GRBCM(), GRBCM(lead="first"), Communication()]
+RULES: list[Rule] = [
+    *(PoE(), GPoE(), BCM(), RBCM(), GRBCM(), GRBCM(lead="first"), Communication()),
+    *(MostCertain(), MostCertain(augmented=False), NormalisedGPoE(), NormalisedGPoE(augmented=False), Barycenter()),
+]
 X_TEST = np.random.default_rng(5).uniform(-3, 3, (2500, 2))
 
 

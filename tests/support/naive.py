@@ -85,6 +85,38 @@ def _weights(rule: str, variances: Array, var_ref: float, lead: str | None) -> A
     return entropy
 
 
+def aggregate_normalised(
+    gp: NaiveGP,
+    blocks: Sequence[tuple[Array, Array]],
+    x: Array,
+    combine: str,
+    weights: str,
+    sharpness: float,
+    *,
+    augmented: bool,
+    observation: bool,
+) -> tuple[float, float]:
+    """Mean and noisy variance of a rule whose weights add up to 1, at one test point (Cohen et al., 2020)."""
+    offset = gp.noise_variance if observation else 0.0
+    prior = var_ref = gp.signal_variance + offset
+    experts = [gp.latent_moments(X, y, x) for X, y in blocks]
+    if augmented:
+        X_c, y_c = blocks[0]
+        var_ref = experts[0][1] + offset
+        experts = [gp.latent_moments(np.vstack([X_c, X]), np.append(y_c, y), x) for X, y in blocks[1:]]
+    means = np.array([mean for mean, _ in experts])
+    variances = np.array([variance for _, variance in experts]) + offset
+    gain = (0.5 * np.log(var_ref / variances)).clip(min=1e-16)
+    beta = np.exp(-sharpness * variances / prior) if weights == "softmax" else gain**sharpness
+    beta = beta / beta.sum()
+    rest = 0.0 if observation else gp.noise_variance
+    if combine == "product":
+        precision = (beta / variances).sum()
+        return float((beta * means / variances).sum() / precision), float(1 / precision + rest)
+    spread = (beta * variances).sum() if combine == "variance" else (beta * np.sqrt(variances)).sum() ** 2
+    return float((beta * means).sum()), float(spread + rest)
+
+
 def aggregate_npae(
     gp: NaiveGP, blocks: Sequence[tuple[Array, Array]], x: Array, jitter: float = 0.0
 ) -> tuple[float, float]:

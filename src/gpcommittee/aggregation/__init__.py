@@ -1,9 +1,12 @@
 """Aggregation rules: from the experts' moments to one prediction."""
 
-from gpcommittee.aggregation.accumulator import Accumulator, Term, empty, merge, single
+from gpcommittee.aggregation.accumulator import Accumulator, Term, averaged, empty, merge, single
+from gpcommittee.aggregation.barycenter import Barycenter
 from gpcommittee.aggregation.bcm import BCM, RBCM
 from gpcommittee.aggregation.communication import Communication
 from gpcommittee.aggregation.grbcm import GRBCM
+from gpcommittee.aggregation.most_certain import MostCertain
+from gpcommittee.aggregation.normalised import NormalisedGPoE
 from gpcommittee.aggregation.npae import NPAE, combine
 from gpcommittee.aggregation.poe import GPoE, PoE
 from gpcommittee.aggregation.rule import AdditiveRule, Aggregate, Context, Experts, Reference, Rule, add, finish
@@ -19,15 +22,19 @@ __all__ = [
     "Accumulator",
     "AdditiveRule",
     "Aggregate",
+    "Barycenter",
     "Communication",
     "Context",
     "Experts",
     "GPoE",
+    "MostCertain",
+    "NormalisedGPoE",
     "PoE",
     "Reference",
     "Rule",
     "Term",
     "add",
+    "averaged",
     "combine",
     "empty",
     "finish",

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal, get_args
 
+import torch
 from torch import Tensor
 
-from gpcommittee.aggregation.accumulator import Accumulator, Term, merge, single
+from gpcommittee.aggregation.accumulator import Accumulator, Term, averaged, merge, single
 from gpcommittee.choices import check_choice
 from gpcommittee.records import Moments
 
@@ -55,7 +56,7 @@ class Context:
 class Distribution:
     """A Gaussian at the rule's level, the variance noisy or latent as the level says, and its dispersion."""
 
-    mean: Tensor | float
+    mean: Tensor
     variance: Tensor
     dispersion: float
 
@@ -79,22 +80,32 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(ABC):
     """An aggregation rule: which experts' moments it takes, and against which reference."""
 
-    experts: ClassVar[Experts]
-    reference: ClassVar[Reference]
+    @property
+    @abstractmethod
+    def experts(self) -> Experts:
+        """Which experts' moments it takes; a class variable where all rules of a class take the same."""
+
+    @property
+    @abstractmethod
+    def reference(self) -> Reference:
+        """What remains where the experts say nothing; a class variable as above."""
 
 
 @dataclass(frozen=True)
 class AdditiveRule(Rule, ABC):
-    """A rule that is a weighted sum over experts.
+    """A rule that is a weighted sum or average over experts.
 
     Parameters
     ----------
     level : {"latent", "observation"}
         Combine latent variances and add the noise last, or combine noisy variances as the paper does.
     """
+
+    averages: ClassVar[bool] = False
+    """Whether weights are normalised: to a sum of 1 over the experts at each test point."""
 
     level: Level = "latent"
 
@@ -103,7 +114,7 @@ class AdditiveRule(Rule, ABC):
 
     @abstractmethod
     def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
-        """Weight b_i of one expert.
+        """Weight b_i of one expert; its logarithm, up to a constant, where weights are normalised.
 
         Parameters
         ----------
@@ -117,6 +128,35 @@ class AdditiveRule(Rule, ABC):
         -------
         Tensor, shape (n_points,)
         """
+
+    def statistics(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """What is summed or averaged of a Gaussian.
+
+        Parameters
+        ----------
+        mean, variance : Tensor, shape (n_points,)
+            At this rule's level.
+
+        Returns
+        -------
+        precision, shift : Tensor, shape (n_points,)
+            By default, precision and precision-weighted mean.
+        """
+        return 1 / variance, mean / variance
+
+    def gaussian(self, precision: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of which ``statistics`` are given.
+
+        Parameters
+        ----------
+        precision, shift : Tensor, shape (n_points,)
+
+        Returns
+        -------
+        mean, variance : Tensor, shape (n_points,)
+        """
+        variance = 1 / precision
+        return variance * shift, variance
 
     def settle(self, total: Accumulator) -> Accumulator:
         """Last word on the sum once every expert is in it.
@@ -166,15 +206,19 @@ def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Conte
     Accumulator
     """
     variance = rule.at_level(moments.var_latent, context)
-    precision, shift = 1 / variance, moments.mean / variance
+    weight = rule.weight(variance, context, expert)
+    precision, shift = rule.statistics(moments.mean, variance)
+    log_dispersion, prior = math.log(moments.dispersion), rule.at_level(context.prior_variance, context)
+    if rule.averages:
+        return merge(total, averaged(Term(weight, precision, shift, log_dispersion * (1 - variance / prior))))
     reference = reference_distribution(rule, context)
     if reference is None:
-        added = precision - prior_precision(rule, context)
+        added = precision - 1 / prior
     else:
-        added = precision = precision - 1 / reference.variance
-        shift = shift - reference.mean / reference.variance
-    dispersion = added * math.log(moments.dispersion)
-    return merge(total, single(Term(rule.weight(variance, context, expert), precision, shift, dispersion)))
+        of_reference = rule.statistics(reference.mean, reference.variance)
+        precision, shift = precision - of_reference[0], shift - of_reference[1]
+        added = precision
+    return merge(total, single(Term(weight, precision, shift, log_dispersion * added)))
 
 
 def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Aggregate:
@@ -194,22 +238,19 @@ def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Aggregat
         the rule promises less than the noise.
     """
     settled = rule.settle(total)
+    precision, shift, log_dispersion = settled.precision, settled.shift, settled.dispersion
     reference = reference_distribution(rule, context)
-    if reference is None:
-        precision, shift, dispersion = settled.precision, settled.shift, settled.dispersion
-    else:
-        precision = settled.precision + 1 / reference.variance
-        shift = settled.shift + reference.mean / reference.variance
-        added = 1 / reference.variance - prior_precision(rule, context)
-        dispersion = settled.dispersion + added * math.log(reference.dispersion)
-    variance = 1 / precision
+    if reference is not None and not (rule.averages and total.count > 0):
+        of_reference = rule.statistics(reference.mean, reference.variance)
+        precision, shift = precision + of_reference[0], shift + of_reference[1]
+        share = 1 - reference.variance / rule.at_level(context.prior_variance, context)
+        added = share if rule.averages else share / reference.variance
+        log_dispersion = log_dispersion + math.log(reference.dispersion) * added
+    mean, variance = rule.gaussian(precision, shift)
+    if not rule.averages:
+        log_dispersion = log_dispersion * variance
     latent = variance - context.noise_variance if rule.level == "observation" else variance
-    return Aggregate(variance * shift, latent, (variance * dispersion).exp())
-
-
-def prior_precision(rule: AdditiveRule, context: Context) -> Tensor:
-    """Precision of the prior at the rule's level, shape (n_points,)."""
-    return 1 / rule.at_level(context.prior_variance, context)
+    return Aggregate(mean, latent, log_dispersion.exp())
 
 
 def reference_distribution(rule: AdditiveRule, context: Context) -> Distribution | None:
@@ -217,7 +258,8 @@ def reference_distribution(rule: AdditiveRule, context: Context) -> Distribution
     if rule.reference is Reference.NONE:
         return None
     if rule.reference is Reference.PRIOR:
-        return Distribution(0.0, rule.at_level(context.prior_variance, context), 1.0)
+        prior = rule.at_level(context.prior_variance, context)
+        return Distribution(torch.zeros_like(prior), prior, 1.0)
     communication = communication_moments(context)
     variance = rule.at_level(communication.var_latent, context)
     return Distribution(communication.mean, variance, communication.dispersion)

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gpcommittee.aggregation.barycenter import Barycenter
 from gpcommittee.aggregation.bcm import BCM, RBCM
 from gpcommittee.aggregation.communication import Communication
 from gpcommittee.aggregation.grbcm import GRBCM
+from gpcommittee.aggregation.most_certain import MostCertain
+from gpcommittee.aggregation.normalised import NormalisedGPoE
 from gpcommittee.aggregation.npae import NPAE
 from gpcommittee.aggregation.poe import GPoE, PoE
 from gpcommittee.aggregation.rule import Rule
@@ -20,10 +23,16 @@ RULES: dict[str, Rule] = {
     "bcm": BCM(),
     "rbcm": RBCM(),
     "grbcm": GRBCM(),
+    "most_certain": MostCertain(),
+    "entropy_gpoe": NormalisedGPoE(),
+    "softmax_gpoe": NormalisedGPoE(weights="softmax"),
+    "barycenter": Barycenter(),
     "npae": NPAE(),
     "communication": Communication(),
 }
-"""Default form of each rule: latent level, GPoE with weights 1/M, GRBCM led by the most certain expert."""
+"""Default form of each rule: latent level, GPoE with weights 1/M, GRBCM led by the most certain expert.
+
+The most certain expert, normalised products and the barycenter are over augmented experts."""
 
 PAPER_RULES: dict[str, Rule] = {
     "poe": PoE(level="observation"),
@@ -34,7 +43,8 @@ PAPER_RULES: dict[str, Rule] = {
     "npae": NPAE(jitter=1e-10),
     "communication": Communication(level="observation"),
 }
-"""The paper's form of each rule: observation level, GRBCM led by the first expert, the authors' jitter in NPAE."""
+"""The paper's form of each rule: observation level, GRBCM led by the first expert, the authors' jitter in NPAE. Rules
+that are not in the paper have none."""
 
 
 def make_rule(aggregation: object, named: dict[str, Rule] = RULES) -> Rule:
@@ -64,7 +74,10 @@ def make_rule(aggregation: object, named: dict[str, Rule] = RULES) -> Rule:
     )
 
 
-CLASSES: dict[str, type[Rule]] = {rule.__name__: rule for rule in (PoE, GPoE, BCM, RBCM, GRBCM, NPAE, Communication)}
+CLASSES: dict[str, type[Rule]] = {
+    rule.__name__: rule
+    for rule in (PoE, GPoE, BCM, RBCM, GRBCM, MostCertain, NormalisedGPoE, Barycenter, NPAE, Communication)
+}
 
 
 def rule_to_spec(rule: Rule) -> dict[str, object]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from gpcommittee.aggregation import GRBCM, AdditiveRule, Context, Experts, Reference, Rule, add, empty, finish
+from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, Context, Rule, add, empty, finish
 from gpcommittee.experts import BaseFactor
 from gpcommittee.records import Moments
 
@@ -56,7 +56,7 @@ class Known:
 
 def selectable(rule: Rule) -> bool:
     """Whether a rule's experts fade into its reference, so that some can be left out."""
-    return isinstance(rule, AdditiveRule) and rule.reference is not Reference.NONE and rule.experts is not Experts.NONE
+    return isinstance(rule, BCM | RBCM | GRBCM)
 
 
 def largest_variance(rule: AdditiveRule, known: Known) -> Tensor:

@@ -110,8 +110,9 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
 def _from_pivots(sample: Sample) -> Moments:
     """What experts taken from the pivots may say at points like those of the sample, but between them.
 
-    Without checks the pivots leave nothing. Of the variance that the pivots leave at a check they miss a share, of its root their mean is off by a share. Both
-    are taken to be as large, of the most that the pivots leave, wherever an expert says what it says at the sample.
+    Without checks the pivots leave nothing. Of the variance that the pivots leave at a check they miss a share, of its
+    root their mean is off by a share. Both are taken to be as large, of the most that the pivots leave, wherever an
+    expert says what it says at the sample.
     """
     reference = sample.sample.reference
     checks = slice(sample.n_pivots, None)

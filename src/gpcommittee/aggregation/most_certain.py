@@ -1,0 +1,51 @@
+"""The most certain expert alone (minimum variance): at each test point, the one that knows most about it.
+
+The limit of softmax weights (Cohen et al., 2020, section 3) at ever larger sharpness. Of equally certain experts the
+first one speaks; expert order does not matter otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from gpcommittee.aggregation.accumulator import Accumulator
+from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference
+
+
+@dataclass(frozen=True)
+class MostCertain(AdditiveRule):
+    """The expert with the least variance at each test point, alone.
+
+    Parameters
+    ----------
+    level : {"latent", "observation"}, default="latent"
+        Makes no difference here: one expert is not combined with anything.
+    augmented : bool, default=True
+        Experts that also know the communication rows, or experts that know their own rows only.
+
+    References
+    ----------
+    Cohen, Mbuvha, Marwala and Deisenroth (2020), "Healing products of Gaussian process experts", ICML, for the softmax
+    weights of which this is the limit.
+    """
+
+    augmented: bool = True
+
+    @property
+    def experts(self) -> Experts:
+        return Experts.AUGMENTED if self.augmented else Experts.BASE
+
+    @property
+    def reference(self) -> Reference:
+        return Reference.COMMUNICATION if self.augmented else Reference.NONE
+
+    def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
+        return torch.ones_like(variance)
+
+    def settle(self, total: Accumulator) -> Accumulator:
+        if total.lead is None:
+            return total
+        return replace(total, precision=total.lead.precision, shift=total.lead.shift)
