@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
+from gpcommittee._held_out import choose_rule, is_auto
 from gpcommittee._input import checked_inputs, checked_training_data, unchanged_on_failure
 from gpcommittee.aggregation import NPAE, Rule, make_rule
 from gpcommittee.choices import check_choice
@@ -32,6 +33,7 @@ from gpcommittee.errors import (
 )
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
+from gpcommittee.metrics import ScoreReport
 from gpcommittee.partition import DISTANCE_PARTITIONERS, partition_from_labels, partition_rows, resolve_sizes
 from gpcommittee.persistence import StoredModel, prior_names, read_model, write_model
 from gpcommittee.precision import torch_dtype
@@ -68,7 +70,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         its present values are the start. Default: "squared_exponential".
     aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
         "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae" or
-        "communication", or a rule with its own settings.
+        "communication", or a rule with its own settings. "auto": the one of these, npae aside, with the best MSLL on up
+        to 1,000 rows that are held out of the experts for it and given back; "grbcm" with fewer than 100 rows.
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional
@@ -135,6 +138,10 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Training means and scales.
     training_ : TrainingRecord or None
         What the optimiser did; None if it was off.
+    aggregation_ : str or Rule
+        The rule of the fit: what "auto" chose, or ``aggregation`` as it was.
+    aggregation_scores_ : dict of str to gpcommittee.metrics.ScoreReport
+        Scores of every rule on the held-out rows; empty unless "auto" chose by them.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, shape (n_features,)
         Only if all column names of ``X`` were strings.
@@ -234,13 +241,16 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             If training stopped before it converged.
         """
-        make_rule(self.aggregation)
+        if not is_auto(self.aggregation):
+            make_rule(self.aggregation)
         options = self._fit_options()
         engine, reporter = make_engine(self.n_jobs, settings.device(self.device)), self._reporter()
         with unchanged_on_failure(self), plain_torch():
             prepared, scaling = self._prepared(X, y, options, engine, reporter)
             committee, trained = fit_committee(prepared)
-            self._set_fitted(committee, prepared.partition, scaling, None if trained is None else trained.record)
+            chosen = self._chosen(committee, scaling, options.seed, engine, reporter)
+            record = None if trained is None else trained.record
+            self._set_fitted(committee, prepared.partition, scaling, record, *chosen)
         if trained is not None:
             self._warn(trained)
         return self
@@ -430,6 +440,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             partition=self.partition_,
             scaling=self.scaling_,
             training=self.training_,
+            aggregation=self.aggregation_,
+            scores={name: report.to_dict() for name, report in self.aggregation_scores_.items()},
             feature_names=None if names is None else tuple(names),
             metadata=dict(metadata or {}),
         )
@@ -461,7 +473,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if device is not None:
             model.device = device
         committee = stored.committee.on(settings.device(model.device))
-        model._set_fitted(committee, stored.partition, stored.scaling, stored.training)
+        scores = {name: ScoreReport(**report) for name, report in stored.scores.items()}
+        model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation, scores)
         model.n_features_in_ = stored.committee.X.shape[1]
         if stored.feature_names is not None:
             model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
@@ -474,7 +487,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if isinstance(aggregations, str):
             raise InvalidParameterError(f"aggregations must be a sequence, such as [{aggregations!r}].")
-        rules = [make_rule(aggregation) for aggregation in aggregations]
+        rules = [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
         inputs = checked_inputs(self, X)
         store = self._current_store()
         engine, reporter = self._prediction_engine(), self._reporter()
@@ -562,8 +575,23 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sizes = resolve_sizes(n_rows, self.n_experts, self.expert_size, self.communication_size)
         return lambda X: partition_rows(X, method, sizes, seed)
 
+    def _chosen(
+        self, committee: Committee, scaling: Standardisation, seed: int, engine: Engine, reporter: Reporter
+    ) -> tuple[str | Rule, dict[str, ScoreReport]]:
+        """The rule of this fit, and the scores by which it was chosen."""
+        if not is_auto(self.aggregation):
+            return self.aggregation, {}
+        chosen = choose_rule(committee, scaling, seed, self._factor_budget(), engine, reporter)
+        return chosen.name, dict(chosen.scores)
+
     def _set_fitted(
-        self, committee: Committee, partition: Partition, scaling: Standardisation, record: TrainingRecord | None
+        self,
+        committee: Committee,
+        partition: Partition,
+        scaling: Standardisation,
+        record: TrainingRecord | None,
+        aggregation: str | Rule,
+        scores: dict[str, ScoreReport],
     ) -> None:
         """Take the parts of a fitted model, from training or from a file."""
         theta = committee.hyperparameters.kernel
@@ -571,6 +599,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.partition_ = partition
         self.scaling_ = scaling
         self.training_ = record
+        self.aggregation_ = aggregation
+        self.aggregation_scores_ = scores
         self.kernel_ = committee.kernel.with_parameters(theta)
         self.noise_variance_ = committee.noise_variance
         noise = np.array(committee.noise_variance)

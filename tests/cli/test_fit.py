@@ -228,3 +228,15 @@ def test_no_file_is_both_read_and_written(train: Path, tmp_path: Path, option: s
     assert "are the same file" in text
     assert train.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.csv"]
+
+
+def test_the_chosen_rule_and_the_scores_are_shown(train: Path, tmp_path: Path) -> None:
+    text = fit(train, "--aggregation", "auto")
+    model = CommitteeRegressor.load(tmp_path / "model.gpc")
+    assert f"aggregation   {model.aggregation_}, by MSLL on 24 rows held out" in text
+    table = text[text.index("held out") :].splitlines()[1:]
+    assert table[0].split() == ["SMSE", "MSLL", "coverage", "squared", "z"]
+    ordered = sorted(model.aggregation_scores_, key=lambda name: model.aggregation_scores_[name].nlpd)
+    assert [line.split()[0] for line in table[1 : 1 + len(ordered)]] == ordered
+    shown = run("evaluate", tmp_path / "model.gpc", train, "--quiet").output.splitlines()
+    assert shown[1].split() == [model.aggregation_]

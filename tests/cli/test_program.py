@@ -82,7 +82,7 @@ def test_the_package_is_a_program() -> None:
     ("names", "known"),
     [
         (options.KernelName, KERNELS),
-        (options.AggregationName, RULES),
+        (options.AggregationName, {**RULES, "auto": None}),
         (options.PartitionName, PARTITIONERS),
     ],
 )

@@ -25,6 +25,9 @@ from gpcommittee.cli.options import (
 )
 from gpcommittee.cli.outcome import outcome
 
+NOT_IN_ALL = (AggregationName.NPAE, AggregationName.AUTO)
+"""The slow one, and one that is among the others."""
+
 
 def rule_names(text: str | None) -> tuple[str, ...] | None:
     """Names of rules from a comma-separated list; ``all`` stands for every rule but npae.
@@ -37,7 +40,7 @@ def rule_names(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     return (
-        tuple(name.value for name in AggregationName if name is not AggregationName.NPAE)
+        tuple(name.value for name in AggregationName if name not in NOT_IN_ALL)
         if text == "all"
         else tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     )

@@ -52,7 +52,8 @@ Aggregation = Annotated[
         metavar="NAME",
         parser=one_of(AggregationName),
         rich_help_panel=COMMITTEE,
-        help=f"How the experts' predictions are combined: {listed(AggregationName)} (npae is slow).",
+        help=f"How the experts' predictions are combined: {listed(AggregationName)} (npae is slow; auto "
+        "keeps the best on rows held out for it).",
     ),
 ]
 NExperts = Annotated[

@@ -30,7 +30,7 @@ class KernelName(StrEnum):
 
 
 class AggregationName(StrEnum):
-    """Aggregation rules by name."""
+    """Aggregation rules by name; "auto" is the one that a fit chose, or is to choose."""
 
     GRBCM = "grbcm"
     RBCM = "rbcm"
@@ -43,6 +43,7 @@ class AggregationName(StrEnum):
     POE = "poe"
     NPAE = "npae"
     COMMUNICATION = "communication"
+    AUTO = "auto"
 
 
 class PartitionName(StrEnum):

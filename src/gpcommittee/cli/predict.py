@@ -37,7 +37,7 @@ def predict(
             metavar="NAME",
             parser=one_of(AggregationName),
             show_default="the model's",
-            help=f"Any rule, without fitting again: {listed(AggregationName)} (npae is slow).",
+            help=f"Any rule, without fitting again: {listed(AggregationName)} (npae is slow; auto is the model's).",
         ),
     ] = None,
     level: Level = 0.95,

@@ -11,7 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from numpy.typing import NDArray
 
-from gpcommittee.aggregation import rule_from_spec, rule_to_spec
+from gpcommittee.aggregation import Rule, rule_from_spec, rule_to_spec
 from gpcommittee.errors import InvalidParameterError, ModelFileError
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
@@ -44,6 +44,10 @@ class StoredModel:
     partition : Partition
     scaling : Standardisation
     training : TrainingRecord or None
+    aggregation : str or Rule
+        The rule of the fit, which the setting "auto" stands for.
+    scores : dict of str to dict
+        Of the rules among which it was chosen, by name of the score.
     feature_names : tuple of str or None
     metadata : dict
         The caller's own, for JSON.
@@ -54,6 +58,8 @@ class StoredModel:
     partition: Partition
     scaling: Standardisation
     training: TrainingRecord | None
+    aggregation: str | Rule
+    scores: dict[str, dict[str, Any]]
     feature_names: tuple[str, ...] | None
     metadata: dict[str, Any]
 
@@ -87,6 +93,8 @@ def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         "y_scale": float(scaling.y_scale),
         "feature_names": model.feature_names,
         "training": None if record is None else _without_arrays(record),
+        "aggregation": _rule_to_spec(model.aggregation),
+        "aggregation_scores": model.scores,
         "metadata": model.metadata,
     }
     write_model_file(path, arrays, manifest)
@@ -135,6 +143,8 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
         partition=partition,
         scaling=Standardisation(arrays["x_mean"], arrays["x_scale"], manifest["y_mean"], manifest["y_scale"]),
         training=_record(manifest["training"], arrays),
+        aggregation=_rule_from_spec(manifest.get("aggregation", settings["aggregation"])),
+        scores=manifest.get("aggregation_scores", {}),
         feature_names=None if names is None else tuple(names),
         metadata=manifest["metadata"],
     )
@@ -154,9 +164,9 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _settings_to_spec(settings: dict[str, Any]) -> dict[str, Any]:
-    aggregation, kernel, checkpoint = settings["aggregation"], settings["kernel"], settings["checkpoint"]
+    kernel, checkpoint = settings["kernel"], settings["checkpoint"]
     special = {
-        "aggregation": aggregation if isinstance(aggregation, str) else rule_to_spec(aggregation),
+        "aggregation": _rule_to_spec(settings["aggregation"]),
         "kernel": kernel if kernel is None or isinstance(kernel, str) else _kernel_to_spec(kernel),
         "partition": settings["partition"] if isinstance(settings["partition"], str) else None,
         "random_state": _seed_or_none(settings["random_state"]),
@@ -167,13 +177,21 @@ def _settings_to_spec(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings_from_spec(spec: dict[str, Any], partition: Partition, kernel: Kernel | None) -> dict[str, Any]:
-    aggregation, described = spec["aggregation"], spec["kernel"]
+    described = spec["kernel"]
     special = {
-        "aggregation": aggregation if isinstance(aggregation, str) else rule_from_spec(aggregation),
+        "aggregation": _rule_from_spec(spec["aggregation"]),
         "kernel": _kernel_from_spec(described, kernel) if isinstance(described, dict) else described,
         "partition": partition.labels() if spec["partition"] is None else spec["partition"],
     }
     return {**BEFORE, **spec, **special}
+
+
+def _rule_to_spec(aggregation: str | Rule) -> str | dict[str, object]:
+    return aggregation if isinstance(aggregation, str) else rule_to_spec(aggregation)
+
+
+def _rule_from_spec(spec: str | dict[str, Any]) -> str | Rule:
+    return spec if isinstance(spec, str) else rule_from_spec(spec)
 
 
 def _seed_or_none(random_state: object) -> int | None:

@@ -134,7 +134,8 @@ def plan_fit(
     n_test : int, default=0
         Test rows.
     n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation
-        As in `CommitteeRegressor`.
+        As in `CommitteeRegressor`. The rule "auto" is planned as "grbcm": choosing it takes as long as predicting up to
+        1,000 rows by all rules, and is not counted.
     partition_metric, objective, training_experts
         As in `CommitteeRegressor`.
     partition : {"tree", "kmeans", "random"}, default="tree"
@@ -167,7 +168,7 @@ def plan_fit(
         n_test=_count_from_zero("n_test", n_test),
         itemsize=torch_dtype(dtype).itemsize,
         n_workers=make_engine(n_jobs).n_workers,
-        rule=make_rule(aggregation),
+        rule=make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation),
         kernel="squared_exponential" if kernel is None else _known("kernel", kernel, KERNELS),
         budget=factor_budget(_optional_positive("memory_budget", memory_budget)),
         objective=_known("objective", objective, OBJECTIVES),

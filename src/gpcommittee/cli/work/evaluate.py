@@ -157,7 +157,7 @@ def _chosen(regressor: CommitteeRegressor, rules: Sequence[str] | None) -> dict[
     """Rules by the name they are shown with."""
     if rules is not None:
         return {name: name for name in rules}
-    own = regressor.aggregation
+    own = regressor.aggregation_
     return {own if isinstance(own, str) else type(own).__name__: own}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpcommittee import _settings
+from gpcommittee._held_out import AUTO
 from gpcommittee.cli.work.columns import Columns
 from gpcommittee.cli.work.model import COLUMNS, named_inputs
 from gpcommittee.cli.work.talk import aligned, counted, duration, refuse_same_file, say
@@ -98,7 +99,22 @@ def _summary(model: CommitteeRegressor, plan: ColumnPlan, seconds: float) -> Ite
             "training",
             f"{counted(model.training_.evaluations, 'evaluation')}, objective {model.training_.objective:.6g}",
         )
+    if model.aggregation == AUTO:
+        yield "aggregation", _chosen(model)
     yield "time", duration(seconds)
+
+
+def _chosen(model: CommitteeRegressor) -> str:
+    """The rule that was chosen, and how all of them did, the best first."""
+    scores = sorted(model.aggregation_scores_.items(), key=lambda item: item[1].nlpd)
+    if not scores:
+        return f"{model.aggregation_} (too few rows to hold any out)"
+    lines: list[tuple[str, ...]] = [("", "SMSE", "MSLL", "coverage", "squared z")]
+    for name, report in scores:
+        numbers = (report.smse, report.msll, report.coverage, report.mean_squared_z)
+        lines.append((name, *("undefined" if number is None else f"{number:.4g}" for number in numbers)))
+    table = "\n".join(f"    {name:<14}" + "".join(f"{value:>11}" for value in values) for name, *values in lines)
+    return f"{model.aggregation_}, by MSLL on {counted(scores[0][1].n_points, 'row')} held out\n{table}"
 
 
 def _sizes(sizes: IntArray) -> str:
