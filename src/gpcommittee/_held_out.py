@@ -59,18 +59,17 @@ class ChosenRule:
 
 
 def choose_rule(
-    committee: Committee, scaling: Standardisation, seed: int, budget: float, engine: Engine, reporter: Reporter
+    store: FactorStore, scaling: Standardisation, seed: int, engine: Engine, reporter: Reporter
 ) -> ChosenRule:
     """The candidate with the least mean standardised log loss on rows held out of the committee.
 
     Parameters
     ----------
-    committee : Committee
+    store : FactorStore
+        Of the committee; its settings apply to the choice, its factors are not used.
     scaling : Standardisation
     seed : int
         Decides which rows are held out.
-    budget : float
-        Bytes that factors may take.
     engine : Engine
     reporter : Reporter
 
@@ -83,10 +82,11 @@ def choose_rule(
     NotPositiveDefiniteError
         If the covariance of an expert without its held-out rows cannot be factored.
     """
+    committee = store.committee
     held = held_out_rows(committee.offsets, seed)
     if len(held) < FEWEST:
         return ChosenRule(PREFERRED, {})
-    store = FactorStore(without(committee, held), budget)
+    store = FactorStore(without(committee, held), store.budget, store.calibrated)
     x, y = committee.X[held].double().numpy(force=True), committee.y[held].double().numpy(force=True)
     as_it_is = replace(scaling, x_mean=np.zeros(x.shape[1]), x_scale=np.ones(x.shape[1]))
     predictions = predict_rules(store, as_it_is, x, [RULES[name] for name in CANDIDATES], engine, reporter)

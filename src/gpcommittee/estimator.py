@@ -581,7 +581,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The rule of this fit, and the scores by which it was chosen."""
         if not is_auto(self.aggregation):
             return self.aggregation, {}
-        chosen = choose_rule(committee, scaling, seed, self._factor_budget(), engine, reporter)
+        chosen = choose_rule(self._new_store(committee), scaling, seed, engine, reporter)
         return chosen.name, dict(chosen.scores)
 
     def _set_fitted(
@@ -605,17 +605,18 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.noise_variance_ = committee.noise_variance
         noise = np.array(committee.noise_variance)
         self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
-        self._store = FactorStore(committee, self._factor_budget(committee), self.calibration is not None)
+        self._store = self._new_store(committee)
 
     def _current_store(self) -> FactorStore:
         """The factors kept so far, as long as they do for the present settings."""
         check_choice("calibration", self.calibration, CALIBRATIONS)
-        calibrated = self.calibration is not None
-        store = self._store
-        if store.calibrated != calibrated:
-            store = self._store = FactorStore(self.committee_, self._factor_budget(self.committee_), calibrated)
-        store.budget = self._factor_budget(self.committee_)
-        return store
+        if self._store.calibrated != (self.calibration is not None):
+            self._store = self._new_store(self.committee_)
+        self._store.budget = self._factor_budget(self.committee_)
+        return self._store
+
+    def _new_store(self, committee: Committee) -> FactorStore:
+        return FactorStore(committee, self._factor_budget(committee), self.calibration is not None)
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]

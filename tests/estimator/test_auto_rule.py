@@ -19,6 +19,7 @@ from gpcommittee.aggregation import RULES, PoE
 from gpcommittee.engines import SerialEngine, ThreadEngine
 from gpcommittee.metrics import score_report
 from gpcommittee.planning import plan_fit
+from gpcommittee.prediction import FactorStore
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray
 from naive import NaiveGP
@@ -64,7 +65,7 @@ def test_scores_are_those_of_a_committee_that_never_saw_the_rows() -> None:
     blocks = random_blocks([40, 50, 60], 2, seed=3)
     committee = committee_of(GP, blocks)
     scaling = replace(identity_scaling(2), y_mean=2.0, y_scale=3.0)
-    chosen = choose_rule(committee, scaling, 0, 1e9, SerialEngine(), SilentReporter())
+    chosen = choose_rule(FactorStore(committee, 1e9), scaling, 0, SerialEngine(), SilentReporter())
     X, y = np.vstack([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
     held = held_out_rows(committee.offsets, 0)
     rows = np.setdiff1d(np.arange(committee.offsets[1]), held)
@@ -102,7 +103,7 @@ def test_a_committee_without_rows_keeps_the_others_in_their_experts() -> None:
 def test_the_choice_does_not_depend_on_the_engine() -> None:
     committee = committee_of(GP, random_blocks([40] * 20, 2, seed=3))
     first, second = (
-        choose_rule(committee, identity_scaling(2), 0, budget, engine, SilentReporter())
+        choose_rule(FactorStore(committee, budget), identity_scaling(2), 0, engine, SilentReporter())
         for budget, engine in ((1e9, SerialEngine()), (0.0, ThreadEngine(3)))
     )
     assert first == second
@@ -126,7 +127,7 @@ def test_a_constant_target_has_scores_but_no_msll() -> None:
 
 
 def test_float32(fitted: CommitteeRegressor) -> None:
-    scores = regressor(dtype="float32").fit(*data()).aggregation_scores_
+    scores = regressor(dtype="float32", max_evaluations=100).fit(*data()).aggregation_scores_
     for name, report in fitted.aggregation_scores_.items():
         assert scores[name].nlpd == pytest.approx(report.nlpd, abs=0.02)
 

@@ -159,7 +159,7 @@ def plan_fit(
     --------
     >>> plan = plan_fit(10_000, 8, n_test=1_000_000, n_experts=16, n_jobs=1, machine_rate=4e10)
     >>> plan.expert_size, plan.factors_kept, f"{plan.peak_memory / 1e9:.1f} GB"
-    (625, True, '0.7 GB')
+    (625, True, '0.8 GB')
     """
     sizes = resolve_sizes(n_rows, n_experts, expert_size, communication_size)
     case = Case(

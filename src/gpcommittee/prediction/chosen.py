@@ -36,8 +36,8 @@ LARGEST_NODE = 4096
 PARTS = 4
 """Parts into which a node's points are divided."""
 
-SMALLEST_NODE = 512
-"""Test points below which a node is not divided any more."""
+LARGEST_LEAF = 1024
+"""Test points up to which a node is not divided any more."""
 
 SAMPLES_SHARE = 1 / 8
 """Share of the memory budget that samples, or leaves, may take."""
@@ -48,7 +48,7 @@ TOGETHER = 16
 SETTLED = 0.35
 """Share of the tolerance for all that is left out on the way to the leaves; as much for what is taken from pivots."""
 
-LEVELS = 3
+LEVELS = 2
 """Levels of nodes between which that share is divided."""
 
 
@@ -135,17 +135,15 @@ def chosen_moments(
     leaves: list[Node] = []
     with reporter.stage("predict", len(request.X)) as stage:
         while nodes:
-            last = max(len(node.rows) for node in nodes) <= SMALLEST_NODE
             settled = _settled(job, landmarks, nodes)
-            leaves += [node for node in settled if last or len(node.rows) <= SMALLEST_NODE]
-            nodes = [
-                child
-                for node in settled
-                if not last and len(node.rows) > SMALLEST_NODE
-                for child in children(node, nearby_groups(spread[node.rows], -(-len(node.rows) // PARTS)))
-            ]
+            leaves += [node for node in settled if len(node.rows) <= LARGEST_LEAF]
+            nodes = [part for node in settled if len(node.rows) > LARGEST_LEAF for part in _parts(node, spread)]
         _finish_leaves(job, landmarks, leaves, outputs, stage)
     return outputs
+
+
+def _parts(node: Node, spread: FloatArray) -> list[Node]:
+    return children(node, nearby_groups(spread[node.rows], -(-len(node.rows) // PARTS)))
 
 
 def _spread(request: Request) -> FloatArray:

@@ -27,6 +27,9 @@ from gpcommittee.scratch import Scratch
 VISIBLE = 0.3
 """Share of its variance that pivots may leave at any point for no expert to be overlooked at all of them."""
 
+SMALLEST = 256
+"""Points below which sampling them costs as much as it saves."""
+
 POINTS_PER_PIVOT = 8
 """Test points that a pivot must stand for, to be worth it; half as many beyond ``PIVOTS``."""
 
@@ -146,7 +149,7 @@ def take_sample(
     Sample or None
     """
     most = len(x) // POINTS_PER_PIVOT
-    if most < 1 or len(node.experts) == 0:
+    if len(x) < SMALLEST or len(node.experts) == 0:
         return None
     points = view(committee, rule, communication, x)
     variance, column = points.reference.var_latent, points.column(committee)
