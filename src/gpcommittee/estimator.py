@@ -75,9 +75,10 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional
-        Rows per expert, instead of ``n_experts``. Default: 500.
+        Rows per expert, instead of ``n_experts``. Default: 1,000 up to 20,000 rows, falling to 500 at 40,000.
     communication_size : int, optional
-        Rows in the communication set. Default: as many as in an expert.
+        Rows in the communication set. Default: as many as in an expert where ``n_experts`` or ``expert_size`` is given;
+        otherwise 2,000 up to 20,000 rows, falling to 500 at 80,000, and at most a fifth of the rows.
     partition : {"tree", "kmeans", "random"} or array of int, shape (n_rows,), default="tree"
         How rows are divided, or the expert of each row, 0 being the communication set.
     partition_metric : {"learned", "standardised"}, default="learned"

@@ -10,9 +10,20 @@ import numpy as np
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.records import IntArray
 
-DEFAULT_EXPERT_SIZE = 500
-"""Rows per expert: an expert's covariance matrix (2 MB) stays in cache, and the paper uses 500 to 625. Not a power of
-two, whose rows would fall into the same cache sets: an evaluation of the objective takes 1.4 times as long with 512."""
+EXPERT_SIZES = (500, 1000)
+"""Fewest and most rows per expert by default. An expert's covariance matrix of 500 rows (2 MB) stays in cache, and the
+paper uses 500 to 625. Not a power of two, whose rows would fall into the same cache sets: an evaluation of the
+objective takes 1.4 times as long with 512."""
+
+COMMUNICATION_SIZES = (500, 2000)
+"""Fewest and most rows of the communication set by default."""
+
+ROWS_TIMES_SIZE = 20_000_000
+"""Rows times rows per expert, at which a prediction takes some ten milliseconds of one core: what the larger of the
+sizes may cost. The communication set may have twice the rows of an expert."""
+
+COMMUNICATION_SHARE = 5
+"""One row in so many may be in the communication set."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +51,12 @@ def resolve_sizes(
     n_experts: int | None = None,
     expert_size: int | None = None,
     communication_size: int | None = None,
-    default_expert_size: int = DEFAULT_EXPERT_SIZE,
 ) -> PartitionSizes:
     """Turn what the user asked for into a number of experts and a communication size.
 
-    Without `communication_size`, the communication set is as large as the other experts: all sizes of a balanced
-    partition differ by at most one.
+    Without any of the three they follow from the number of rows: larger experts and a larger communication set are more
+    accurate, and few rows can afford them. With `n_experts` or `expert_size` alone, the communication set is as large
+    as the other experts: all sizes of a balanced partition differ by at most one.
 
     Parameters
     ----------
@@ -57,9 +68,6 @@ def resolve_sizes(
         Most rows in an expert of a balanced partition; give this or `n_experts`, not both.
     communication_size : int, optional
         Rows in the communication set. The remaining rows go to the other experts.
-    default_expert_size : int
-        Stands for `expert_size` when neither it nor `n_experts` is given.
-
     Returns
     -------
     PartitionSizes
@@ -72,6 +80,8 @@ def resolve_sizes(
 
     Examples
     --------
+    >>> resolve_sizes(10_000)
+    PartitionSizes(n_experts=9, communication_size=2000)
     >>> resolve_sizes(10_000, n_experts=16)
     PartitionSizes(n_experts=16, communication_size=625)
     >>> resolve_sizes(10_000, expert_size=500, communication_size=1_000)
@@ -88,8 +98,10 @@ def resolve_sizes(
         raise InvalidParameterError(
             f"communication_size={communication} exceeds the {rows} rows; choose a value from 1 to {rows}."
         )
+    if n_experts is None and expert_size is None and communication is None and rows > EXPERT_SIZES[1]:
+        communication = default_communication_size(rows)
     if n_experts is None:
-        size = check_count(*_size_setting(expert_size, default_expert_size))
+        size = default_expert_size(rows) if expert_size is None else check_count("expert_size", expert_size)
         experts = _experts_of_size(rows, size, communication)
     else:
         experts = check_count("n_experts", n_experts)
@@ -100,6 +112,20 @@ def resolve_sizes(
     sizes = PartitionSizes(experts, rows // experts if communication is None else communication)
     check_fit(sizes, rows)
     return sizes
+
+
+def default_expert_size(n_rows: int) -> int:
+    """Rows per expert that as many rows can afford."""
+    return _within(EXPERT_SIZES, ROWS_TIMES_SIZE // n_rows)
+
+
+def default_communication_size(n_rows: int) -> int:
+    """Rows in the communication set that as many rows can afford."""
+    return min(_within(COMMUNICATION_SIZES, 2 * ROWS_TIMES_SIZE // n_rows), n_rows // COMMUNICATION_SHARE)
+
+
+def _within(limits: tuple[int, int], size: int) -> int:
+    return min(max(size, limits[0]), limits[1])
 
 
 def check_count(name: str, value: object) -> int:
@@ -132,12 +158,6 @@ def check_fit(sizes: PartitionSizes, n_rows: int) -> None:
 def balanced_offsets(n_rows: int, n_parts: int) -> IntArray:
     """Offsets, shape (n_parts + 1,), that divide `n_rows` into parts whose sizes differ by at most one."""
     return np.arange(n_parts + 1, dtype=np.int64) * n_rows // max(n_parts, 1)
-
-
-def _size_setting(expert_size: int | None, default_expert_size: int) -> tuple[str, int]:
-    if expert_size is None:
-        return "default_expert_size", default_expert_size
-    return "expert_size", expert_size
 
 
 def _experts_of_size(n_rows: int, size: int, communication_size: int | None) -> int:
