@@ -40,7 +40,7 @@ def test_plan_of_ten_thousand_rows_and_a_million_test_rows() -> None:
 def test_sizes_are_those_of_the_fit(n_rows: int, expert_size: int | None) -> None:
     made, resolved = plan(n_rows, expert_size=expert_size), resolve_sizes(n_rows, expert_size=expert_size)
     assert (made.n_experts, made.communication_size) == (resolved.n_experts, resolved.communication_size)
-    assert made.expert_size <= (expert_size or 500)
+    assert made.expert_size <= (expert_size or 1000)
 
 
 def test_typical_fit_takes_no_more_evaluations_than_allowed() -> None:
@@ -61,9 +61,9 @@ def test_a_fit_to_many_rows_trains_on_some_of_the_experts() -> None:
 
 
 def test_a_number_of_training_experts_is_planned() -> None:
-    some = plan(training_experts=10, partition_metric="standardised")
+    some = plan(expert_size=500, training_experts=10, partition_metric="standardised")
     assert [(stage.n_experts, stage.evaluations) for stage in some.stages] == [(10, ONLY_EVALUATIONS)]
-    whole = plan(training_experts="all", partition_metric="standardised")
+    whole = plan(expert_size=500, training_experts="all", partition_metric="standardised")
     assert some.fit_seconds == pytest.approx(whole.fit_seconds / 2, rel=1e-6)
 
 
@@ -72,7 +72,8 @@ def test_the_conditional_objective_takes_longer_the_larger_the_communication_set
     communication_size: int, least: float, most: float
 ) -> None:
     factorised, conditional = (
-        plan(communication_size=communication_size, objective=name) for name in ("factorised", "conditional")
+        plan(expert_size=500, communication_size=communication_size, objective=name)
+        for name in ("factorised", "conditional")
     )
     assert least < conditional.fit_seconds / factorised.fit_seconds < most
     assert conditional.fit_memory.workers > factorised.fit_memory.workers
@@ -82,7 +83,7 @@ def test_the_conditional_objective_takes_longer_the_larger_the_communication_set
 @pytest.mark.parametrize(
     ("smaller", "larger"),
     [
-        ({"n_rows": 10_000}, {"n_rows": 30_000}),
+        ({"n_rows": 10_000, "expert_size": 500}, {"n_rows": 30_000, "expert_size": 500}),
         ({"n_features": 2}, {"n_features": 50}),
         ({"expert_size": 200}, {"expert_size": 900}),
         ({"kernel": "squared_exponential"}, {"kernel": "matern32"}),

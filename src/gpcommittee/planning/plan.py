@@ -191,7 +191,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
     at_predict = predict_memory(case, factors)
     stages = typical_stages(training, len(case.sizes))
     fit_seconds = training_seconds(case, stages, rate)
-    expert_size = math.ceil(case.sizes.max())
+    expert_size = math.ceil(case.sizes[-1])
     return Plan(
         n_rows=n_rows,
         n_features=case.n_features,
