@@ -474,7 +474,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if device is not None:
             model.device = device
         committee = stored.committee.on(settings.device(model.device))
-        scores = {name: ScoreReport(**report) for name, report in stored.scores.items()}
+        scores = {name: ScoreReport.from_dict(report) for name, report in stored.scores.items()}
         model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation, scores)
         model.n_features_in_ = stored.committee.X.shape[1]
         if stored.feature_names is not None:

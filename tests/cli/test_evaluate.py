@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +18,10 @@ def test_table(tmp_path: Path) -> Path:
     return write(make_table(60, seed=2), tmp_path / "test.csv")
 
 
-def scores(*arguments: str | Path) -> dict[str, dict[str, float]]:
+def scores(*arguments: str | Path) -> dict[str, dict[str, Any]]:
     """Scores by rule."""
     content = json.loads(run("evaluate", *arguments, "--format", "json", "--quiet").stdout)
-    rules: dict[str, dict[str, float]] = content["rules"]
+    rules: dict[str, dict[str, Any]] = content["rules"]
     return rules
 
 
@@ -34,6 +35,7 @@ def test_scores_are_those_of_the_library(model: Path, test_table: Path) -> None:
         expected = score_report(
             y, mean, std, y_train_mean=y_train.mean(), y_train_var=y_train.var(ddof=1), level=0.9
         ).to_dict()
+        assert found[rule].pop("coverage_curve") == expected["coverage_curve"]
         assert found[rule] == pytest.approx({name: expected[name] for name in found[rule]}, rel=1e-9)
 
 
@@ -55,12 +57,21 @@ def test_the_table_has_a_column_for_each_rule(model: Path, test_table: Path) -> 
     lines = run("evaluate", model, test_table, "--aggregation", "poe,grbcm,poe", "--quiet").output.splitlines()
     assert lines[0] == f"60 rows of {test_table}, target y:"
     assert lines[1].split() == ["poe", "grbcm"]
-    assert [line.split("  ")[0].strip() for line in lines[2:]] == [
+    assert [line.split("  ")[0].strip() for line in lines[2:11]] == [
         *("SMSE", "MSLL", "RMSE", "MAE", "NLPD", "CRPS"),
         *("95% coverage", "95% width", "mean squared z"),
     ]
     expected = scores(model, test_table, "--aggregation", "poe,grbcm")
     assert lines[2].split()[1:] == [f"{expected[rule]['smse']:.4g}" for rule in ("poe", "grbcm")]
+    assert lines[11:13] == ["", "Targets inside the central interval of each level:"]
+    assert lines[13].split() == ["poe", "grbcm"]
+    assert [line.split() for line in lines[14:]] == [
+        [
+            f"{100 * point['level']:g}%",
+            *(f"{100 * expected[rule]['coverage_curve'][i]['coverage']:.2f}%" for rule in ("poe", "grbcm")),
+        ]
+        for i, point in enumerate(expected["poe"]["coverage_curve"])
+    ]
 
 
 def test_progress_goes_beside_the_result(model: Path, test_table: Path) -> None:

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 
 from gpcommittee import metrics
 from gpcommittee.errors import InvalidInputError, InvalidParameterError
-from gpcommittee.metrics import score_report
+from gpcommittee.metrics import ScoreReport, score_report
 
 generator = np.random.default_rng(2)
 y_true = generator.normal(size=30)
@@ -30,8 +30,22 @@ def test_report_holds_every_metric() -> None:
         "coverage": metrics.coverage(y_true, mean, std, 0.8),
         "interval_width": metrics.interval_width(std, 0.8),
         "mean_squared_z": metrics.mean_squared_z(y_true, mean, std),
+        "coverage_curve": [
+            {"level": level, "coverage": metrics.coverage(y_true, mean, std, level)} for level in metrics.LEVELS
+        ],
     }
     assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
+
+
+def test_a_report_survives_json() -> None:
+    report = score_report(y_true, mean, std, y_train_mean=0.1, y_train_var=1.2, level=0.8)
+    assert ScoreReport.from_dict(json.loads(json.dumps(report.to_dict()))) == report
+
+
+def test_a_report_from_before_there_was_a_curve() -> None:
+    report = score_report(y_true, mean, std, y_train_mean=0.1, y_train_var=1.2)
+    stored = {name: value for name, value in report.to_dict().items() if name != "coverage_curve"}
+    assert ScoreReport.from_dict(stored) == replace(report, coverage_curve=())
 
 
 def test_report_is_frozen() -> None:

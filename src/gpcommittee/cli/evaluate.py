@@ -85,7 +85,8 @@ def evaluate(
 
     Prints how wrong the predictions are (SMSE, RMSE, MAE) and how right the
     model is about its own uncertainty (MSLL, NLPD, CRPS, coverage and width
-    of the central interval, mean squared z-score).
+    of the central interval, mean squared z-score), and how many targets lie
+    inside the intervals of 10 to 99%.
 
     [bold]Examples[/bold]
 

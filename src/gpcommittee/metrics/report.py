@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gpcommittee.metrics._check import as_vectors, check_positive
-from gpcommittee.metrics.calibration import coverage, interval_width, mean_squared_z
+from gpcommittee.metrics.calibration import LEVELS, coverage, coverage_curve, interval_width, mean_squared_z
 from gpcommittee.metrics.density import crps, msll, nlpd
 from gpcommittee.metrics.point import mae, rmse, smse
 
@@ -31,6 +33,9 @@ class ScoreReport:
     level : float
         Probability of the interval that `coverage` and `interval_width` are about.
     coverage, interval_width, mean_squared_z : float
+    coverage_curve : tuple of (float, float)
+        Probability of an interval and coverage, at each of ``LEVELS``; empty in a report that was stored before there
+        was one.
     """
 
     n_points: int
@@ -44,10 +49,18 @@ class ScoreReport:
     coverage: float
     interval_width: float
     mean_squared_z: float
+    coverage_curve: tuple[tuple[float, float], ...] = ()
 
-    def to_dict(self) -> dict[str, float | int | None]:
+    def to_dict(self) -> dict[str, Any]:
         """The scores by name, ready for JSON."""
-        return asdict(self)
+        points = [{"level": level, "coverage": covered} for level, covered in self.coverage_curve]
+        return {**asdict(self), "coverage_curve": points}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ScoreReport:
+        """The report that ``to_dict`` wrote."""
+        curve = tuple((point["level"], point["coverage"]) for point in content.get("coverage_curve", ()))
+        return cls(**{**content, "coverage_curve": curve})
 
 
 def score_report(
@@ -108,4 +121,5 @@ def score_report(
         coverage=coverage(observed, predicted, deviation, level),
         interval_width=interval_width(deviation, level),
         mean_squared_z=mean_squared_z(observed, predicted, deviation),
+        coverage_curve=tuple(zip(LEVELS, coverage_curve(observed, predicted, deviation).tolist(), strict=True)),
     )

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from gpcommittee.metrics import coverage_curve
 from gpcommittee.plots.backend import require_matplotlib
 from gpcommittee.records import FloatArray
 
@@ -101,8 +101,7 @@ def observed_coverage(z: FloatArray, shares: FloatArray) -> FloatArray:
     >>> observed_coverage(np.array([0.0, 1.0, -3.0, 5.0]), np.array([0.5, 0.95]))
     array([0.25, 0.5 ])
     """
-    inside: NDArray[np.int64] = np.searchsorted(np.sort(np.abs(z)), ndtri(0.5 + 0.5 * shares), side="right")
-    return inside / len(z)
+    return coverage_curve(z, np.zeros_like(z), np.ones_like(z), shares)
 
 
 def coverage_verdict(z: FloatArray) -> str:

@@ -108,9 +108,7 @@ def evaluate_table(
 
 def print_scores(scores: Scores, *, as_json: bool) -> None:
     """The scores on standard output, as a table or as JSON."""
-    typer.echo(
-        scores_as_json(scores) if as_json else f"{_heading(scores)}\n{scores_as_table(scores.rules, scores.level)}"
-    )
+    typer.echo(scores_as_json(scores) if as_json else _as_text(scores))
 
 
 def scores_as_json(scores: Scores) -> str:
@@ -125,14 +123,36 @@ def scores_as_table(rules: Mapping[str, ScoreReport], level: float, unit: str = 
     for name, label in LABELS.items():
         values = [_number(getattr(report, name)) for report in rules.values()]
         suffix = f" ({unit})" if unit and name in IN_TARGET_UNITS else ""
-        lines.append([label.format(level=f"{100 * level:g}%") + suffix, *values])
+        lines.append([label.format(level=_percent(level)) + suffix, *values])
+    return _aligned(lines)
+
+
+def coverage_as_table(rules: Mapping[str, ScoreReport]) -> str:
+    """A level in each row, a rule in each column."""
+    levels = zip(*(report.coverage_curve for report in rules.values()), strict=True)
+    lines = [[_percent(points[0][0]), *(f"{100 * covered:.2f}%" for _, covered in points)] for points in levels]
+    return _aligned([["", *rules], *lines])
+
+
+def _as_text(scores: Scores) -> str:
+    return (
+        f"{_heading(scores)}\n{scores_as_table(scores.rules, scores.level)}\n\n"
+        f"Targets inside the central interval of each level:\n{coverage_as_table(scores.rules)}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}%"
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join(_row(line, widths) for line in lines)
 
 
 def _plain(report: ScoreReport) -> dict[str, Any]:
     """Without what is the same for all rules."""
-    return {name: value for name, value in report.to_dict().items() if name in LABELS}
+    return {name: value for name, value in report.to_dict().items() if name in {*LABELS, "coverage_curve"}}
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
