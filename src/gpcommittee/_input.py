@@ -26,11 +26,28 @@ def checked_training_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) 
     InvalidInputError, InvalidTypeError
         If they are not.
     """
+    return _checked_rows(estimator, X, y, reset=True)
+
+
+def checked_observations(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Finite inputs (n, d) with the columns of the fit, and target (n,), of rows that the fit has not seen.
+
+    Raises
+    ------
+    InvalidInputError, InvalidTypeError
+        If they are not.
+    """
+    return _checked_rows(estimator, X, y, reset=False)
+
+
+def _checked_rows(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, reset: bool
+) -> tuple[FloatArray, FloatArray]:
     with _own_errors():
         _refuse_masked(X=X, y=y)
         _refuse_dates_and_text(X)
         _check_target(y)
-        inputs, target = validate_data(estimator, X, y, **_OPTIONS)
+        inputs, target = validate_data(estimator, X, y, reset=reset, **_OPTIONS)
         return _in_double(inputs, _names(estimator), "X"), _in_double(target, None, "y")
 
 

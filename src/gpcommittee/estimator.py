@@ -6,7 +6,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
 from gpcommittee._held_out import choose_rule, is_auto
-from gpcommittee._input import checked_inputs, checked_training_data, unchanged_on_failure
+from gpcommittee._input import checked_inputs, checked_observations, checked_training_data, unchanged_on_failure
 from gpcommittee.aggregation import NPAE, Rule, make_rule
 from gpcommittee.choices import check_choice
+from gpcommittee.conformal import ConformalScores, conformal_quantile, conformal_scores
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import (
@@ -33,7 +34,7 @@ from gpcommittee.errors import (
 )
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.metrics import ScoreReport
+from gpcommittee.metrics import ScoreReport, half_width_in_deviations
 from gpcommittee.partition import DISTANCE_PARTITIONERS, partition_from_labels, partition_rows, resolve_sizes
 from gpcommittee.persistence import StoredModel, prior_names, read_model, write_model
 from gpcommittee.precision import torch_dtype
@@ -143,6 +144,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The rule of the fit: what "auto" chose, or ``aggregation`` as it was.
     aggregation_scores_ : dict of str to gpcommittee.metrics.ScoreReport
         Scores of every rule on the held-out rows; empty unless "auto" chose by them.
+    conformal_ : gpcommittee.conformal.ConformalScores or None
+        What ``conformalize`` found; None before.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, shape (n_features,)
         Only if all column names of ``X`` were strings.
@@ -347,6 +350,121 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._predict(X, aggregations, mean_only=False)
 
+    def conformalize(
+        self, X: ArrayLike, y: ArrayLike, aggregations: Sequence[str | Rule] | None = None
+    ) -> CommitteeRegressor:
+        """Give ``predict_interval`` a guarantee, by the errors at rows that the fit has not seen.
+
+        An interval then holds a new observation with probability at least its level, if these rows and the new one are
+        exchangeable: drawn alike, whatever the distribution and however wrong the model. The probability is over the
+        draw of both, on average over inputs, not at each of them. Predictions themselves stay the same. Fitting again
+        takes the guarantee away.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_rows, n_features)
+            Not rows of the fit: a model's errors at its own rows are too small, and there is no guarantee by them.
+            At least level / (1 - level) rows for intervals of a level: 19 for 0.95, 99 for 0.99. With few rows
+            intervals vary much with the draw of these; a thousand are usual.
+        y : array-like, shape (n_rows,) or (n_rows, 1)
+        aggregations : sequence of str or Rule, optional
+            Rules for which intervals can be asked, all in one pass. Default: the estimator's own alone.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        InvalidInputError, InvalidTypeError
+            If the rows are not finite numbers of matching shapes in the columns of the fit.
+        InvalidParameterError
+            As in ``predict_rules``.
+        NotPositiveDefiniteError
+            If no allowed jitter lets an expert's covariance be factored.
+        MemoryBudgetError
+            If NPAE does not fit the memory budget.
+
+        References
+        ----------
+        Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018), "Distribution-free predictive inference for regression",
+        JASA.
+        """
+        check_is_fitted(self)
+        inputs, target = checked_observations(self, X, y)
+        rules = self._rules([self.aggregation] if aggregations is None else aggregations)
+        predictions = self._predict_checked(inputs, rules, mean_only=False, stacklevel=4)
+        self._set_conformal(conformal_scores(rules, predictions, target, self.calibration, float(self.tolerance)))
+        return self
+
+    def predict_interval(
+        self, X: ArrayLike, level: float = 0.95, aggregation: str | Rule | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Predict the central interval of a new observation at new points.
+
+        Conformal after ``conformalize``, with the guarantee given there; Gaussian before.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (n_points, n_features)
+        level : float, default=0.95
+            Probability of the interval, strictly between 0 and 1.
+        aggregation : str or Rule, optional
+            Default: the estimator's own. After ``conformalize``, one of the rules given there.
+
+        Returns
+        -------
+        lower, upper : ndarray, shape (n_points,)
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        InvalidInputError, InvalidTypeError
+            As in ``predict``.
+        InvalidParameterError
+            As in ``predict``, and if the level is outside (0, 1). After ``conformalize`` also if there were too few
+            rows for the level, no scores of the rule, or a setting that changes predictions has changed since.
+        NotPositiveDefiniteError, MemoryBudgetError
+            As in ``predict``.
+        """
+        deviations = self.interval_half_width(level, aggregation)
+        rule = self.aggregation if aggregation is None else aggregation
+        prediction = self._predict(X, [rule], mean_only=False)[0]
+        half_width = deviations * np.sqrt(cast(FloatArray, prediction.var_noisy))
+        return prediction.mean - half_width, prediction.mean + half_width
+
+    def interval_half_width(self, level: float = 0.95, aggregation: str | Rule | None = None) -> float:
+        """Half the width of the intervals that ``predict_interval`` returns, in standard deviations.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+        aggregation : str or Rule, optional
+            As in ``predict_interval``.
+
+        Returns
+        -------
+        float
+            1.96 at 0.95 before ``conformalize``; after it, more where the model is overconfident.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        InvalidParameterError
+            As in ``predict_interval``.
+        """
+        check_is_fitted(self)
+        gaussian = half_width_in_deviations(level)
+        if self.conformal_ is None:
+            return gaussian
+        self.conformal_.check_settings(self.calibration, self.tolerance)
+        rule = self._rules([self.aggregation if aggregation is None else aggregation])[0]
+        return conformal_quantile(self.conformal_.of(rule), level)
+
     def predict_covariance(
         self, X: ArrayLike, aggregation: str | Rule = "npae", include_noise: bool = True
     ) -> tuple[FloatArray, FloatArray]:
@@ -443,6 +561,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             training=self.training_,
             aggregation=self.aggregation_,
             scores={name: report.to_dict() for name, report in self.aggregation_scores_.items()},
+            conformal=self.conformal_,
             feature_names=None if names is None else tuple(names),
             metadata=dict(metadata or {}),
         )
@@ -476,6 +595,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         committee = stored.committee.on(settings.device(model.device))
         scores = {name: ScoreReport.from_dict(report) for name, report in stored.scores.items()}
         model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation, scores)
+        model._set_conformal(stored.conformal)
         model.n_features_in_ = stored.committee.X.shape[1]
         if stored.feature_names is not None:
             model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
@@ -486,10 +606,17 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _predict(self, X: ArrayLike, aggregations: Sequence[str | Rule], mean_only: bool) -> list[Prediction]:
         check_is_fitted(self)
+        rules = self._rules(aggregations)
+        return self._predict_checked(checked_inputs(self, X), rules, mean_only, stacklevel=5)
+
+    def _rules(self, aggregations: Sequence[str | Rule]) -> list[Rule]:
         if isinstance(aggregations, str):
             raise InvalidParameterError(f"aggregations must be a sequence, such as [{aggregations!r}].")
-        rules = [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
-        inputs = checked_inputs(self, X)
+        return [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
+
+    def _predict_checked(
+        self, inputs: FloatArray, rules: Sequence[Rule], mean_only: bool, stacklevel: int
+    ) -> list[Prediction]:
         store = self._current_store()
         engine, reporter = self._prediction_engine(), self._reporter()
         tolerance = settings.not_negative("tolerance", self.tolerance)
@@ -497,10 +624,10 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             predictions = predict_rules(
                 store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only, tolerance=tolerance
             )
-        self._warn_of_numerics()
+        self._warn_of_numerics(stacklevel)
         return predictions
 
-    def _warn_of_numerics(self, stacklevel: int = 4) -> None:
+    def _warn_of_numerics(self, stacklevel: int) -> None:
         store = self._store
         if store.in_double:
             warnings.warn(
@@ -602,11 +729,15 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.training_ = record
         self.aggregation_ = aggregation
         self.aggregation_scores_ = scores
+        self._set_conformal(None)
         self.kernel_ = committee.kernel.with_parameters(theta)
         self.noise_variance_ = committee.noise_variance
         noise = np.array(committee.noise_variance)
         self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
         self._store = self._new_store(committee)
+
+    def _set_conformal(self, conformal: ConformalScores | None) -> None:
+        self.conformal_ = conformal
 
     def _current_store(self) -> FactorStore:
         """The factors kept so far, as long as they do for the present settings."""

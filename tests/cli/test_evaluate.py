@@ -121,3 +121,24 @@ def test_unknown_rules_are_wrong_usage(model: Path, test_table: Path) -> None:
     text = run("evaluate", model, test_table, "--aggregation", "grbcm,mean,rbmc", code=2).output
     assert "'mean', 'rbmc' is none of" in " ".join(text.split())
     assert "Did you mean rbcm?" in " ".join(text.split())
+
+
+def test_conformal_intervals_are_scored_beside_the_gaussian_ones(tmp_path: Path, test_table: Path) -> None:
+    train, model = write(make_table(), tmp_path / "train.csv"), tmp_path / "model.gpc"
+    run("fit", train, "--target", "y", "--out", model, *FIT, "--conformal-rows", "40", "--quiet")
+    arguments = ("evaluate", model, test_table, "--aggregation", "npae,auto,poe", "--quiet")
+    found = json.loads(run(*arguments, "--format", "json").stdout)["conformal"]
+    assert list(found) == ["auto", "poe"]
+    regressor, table = CommitteeRegressor.load(model), read(test_table)
+    y = values(table, "y")[:, 0]
+    for rule, measured in found.items():
+        lower, upper = regressor.predict_interval(table.select(["a", "b"]), 0.95, rule)
+        expected = {"coverage": np.mean((lower <= y) & (y <= upper)), "interval_width": np.mean(upper - lower)}
+        assert measured == pytest.approx(expected, rel=1e-9)
+    lines = run(*arguments).stdout.splitlines()[-4:]
+    assert lines[0] == "Conformal intervals, as predict writes them:"
+    assert [line.split() for line in lines[1:]] == [
+        ["auto", "poe"],
+        ["95%", "coverage", *(f"{measured['coverage']:.4g}" for measured in found.values())],
+        ["95%", "width", *(f"{measured['interval_width']:.4g}" for measured in found.values())],
+    ]

@@ -10,6 +10,8 @@ import pytest
 
 from command_line import FIT, SETTINGS, make_table, read, run, values, with_gaps, write
 from gpcommittee import CommitteeRegressor
+from gpcommittee.aggregation import RULES
+from gpcommittee.cli.work.fit import split_rows
 from gpcommittee.persistence import read_metadata
 
 
@@ -240,3 +242,28 @@ def test_the_chosen_rule_and_the_scores_are_shown(train: Path, tmp_path: Path) -
     assert [line.split()[0] for line in table[1 : 1 + len(ordered)]] == ordered
     shown = run("evaluate", tmp_path / "model.gpc", train, "--quiet").output.splitlines()
     assert shown[1].split() == [model.aggregation_]
+
+
+def test_conformal_rows_are_not_fitted(train: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.gpc"
+    text = run("fit", train, "--target", "y", "--out", out, *FIT, "--conformal-rows", "40").output
+    model, table = CommitteeRegressor.load(out), values(read(train), "a", "b", "y")
+    fitted, held = split_rows(240, 40, 0)
+    assert not isinstance(fitted, slice)
+    assert sorted([*fitted, *held]) == list(range(240))
+    assert len(held) == 40
+    own = CommitteeRegressor(**SETTINGS).fit(pa.table({"a": table[fitted, 0], "b": table[fitted, 1]}), table[fitted, 2])
+    frame = pa.table({"a": table[held, 0], "b": table[held, 1]})
+    np.testing.assert_array_equal(model.predict(frame), own.predict(frame))
+    expected = own.conformalize(frame, table[held, 2]).interval_half_width()
+    assert model.interval_half_width() == pytest.approx(expected, rel=1e-10)
+    assert f"conformal, by 40 rows held out: 95% within {expected:.3g} standard deviations" in text
+    for rule in set(RULES) - {"npae"}:
+        assert model.interval_half_width(0.9, rule) > 0
+
+
+def test_conformal_rows_that_cannot_be(train: Path, tmp_path: Path) -> None:
+    arguments = ("fit", train, "--target", "y", "--out", tmp_path / "m.gpc", "--conformal-rows")
+    text = run(*arguments, "121", code=1).stderr
+    assert "--conformal-rows 121 is more than half of the 240 rows of the table. Hold out fewer." in text
+    run(*arguments, "18", code=2)

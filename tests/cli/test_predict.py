@@ -211,3 +211,38 @@ def test_predictions_are_put_in_their_rows() -> None:
     np.testing.assert_array_equal(
         np.concatenate([part["std"] for part in placed]), [np.nan, 1, np.nan, 2, 1, np.nan, 2, np.nan, np.nan]
     )
+
+
+@pytest.fixture(scope="module")
+def conformal_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("conformal")
+    train = write(make_table(), folder / "train.parquet")
+    run("fit", train, "--target", "y", "--out", folder / "m.gpc", *FIT, "--conformal-rows", "40", "--quiet")
+    return folder / "m.gpc"
+
+
+@pytest.mark.parametrize("rule", ["grbcm", "barycenter"])
+def test_conformal_intervals_are_those_of_the_library(conformal_model: Path, new: Path, rule: str) -> None:
+    regressor, inputs = CommitteeRegressor.load(conformal_model), read(new).select(["a", "b"])
+    found = predict(conformal_model, new, "out.parquet", "--level", "0.9", "--aggregation", rule)
+    mean, std = regressor.predict(inputs, return_std=True, aggregation=rule)
+    np.testing.assert_array_equal(found[:, :2].T, [mean, std])
+    np.testing.assert_allclose(found[:, 2:].T, regressor.predict_interval(inputs, 0.9, rule), rtol=1e-12)
+    assert np.abs((found[:, 3] - mean) / std - 1.6448536269514722).min() > 1e-3
+
+
+def test_the_interval_of_the_function_stays_gaussian(conformal_model: Path, new: Path) -> None:
+    mean, std, _, upper = predict(conformal_model, new, "out.parquet", "--latent").T
+    np.testing.assert_allclose(upper - mean, 1.959963984540054 * std, rtol=1e-10)
+
+
+def test_conformal_intervals_that_cannot_be(conformal_model: Path, new: Path) -> None:
+    out = new.parent / "o.csv"
+    for options, message in (
+        (("--level", "0.99"), "needs at least 99 calibration rows, but there are 40, which allow levels up to 40/41. "
+         "Fit with more --conformal-rows, or ask for a lower level."),
+        (("--aggregation", "npae"), "or fit with the other one as --aggregation."),
+        (("--tolerance", "0.1"), "Set it back, or fit again with the present setting."),
+    ):  # fmt: skip
+        assert message in run("predict", conformal_model, new, "--out", out, *options, code=1).stderr
+    assert not out.exists()

@@ -40,6 +40,7 @@ def fit(
     partition: options.PartitionBy = PartitionName.TREE,
     partition_metric: options.PartitionMetric = MetricName.LEARNED,
     calibration: options.Calibration = CalibrationName.LOO,
+    conformal_rows: options.ConformalRows = None,
     tolerance: options.Tolerance = 0.0,
     objective: options.Objective = ObjectiveName.FACTORISED,
     noise_variance: options.NoiseVariance = 0.1,
@@ -63,6 +64,7 @@ def fit(
     gpcommittee fit train.parquet --target y --out model.gpc
     gpcommittee fit sea.csv --target height --features lat,lon -o sea.gpc
     gpcommittee fit load.csv.gz --target kw --expand-dates -o load.gpc
+    gpcommittee fit train.csv --target y --conformal-rows 1000 -o safe.gpc
     gpcommittee fit big.parquet --target y --checkpoint big.log -o big.gpc
     """  # noqa: D301
     with outcome(quiet=quiet, after_interrupt=_after_interrupt(checkpoint)):
@@ -91,7 +93,9 @@ def fit(
             "memory_budget": memory_budget,
         }
         columns = Columns(target, split_names(features), expand_dates)
-        fit_table(data, out, columns, settings, drop_missing=drop_missing, quiet=quiet)
+        fit_table(
+            data, out, columns, settings, conformal_rows=conformal_rows or 0, drop_missing=drop_missing, quiet=quiet
+        )
 
 
 def _after_interrupt(checkpoint: Path | None) -> str:

@@ -111,6 +111,17 @@ Calibration = Annotated[
         "own rows, each left out in turn.",
     ),
 ]
+ConformalRows = Annotated[
+    int | None,
+    typer.Option(
+        min=19,
+        metavar="N",
+        rich_help_panel=COMMITTEE,
+        show_default="none",
+        help="Random rows, as in 1000, that are not fitted but decide how wide intervals must be: these then hold "
+        "at least their share of new rows that are like these, whatever the data. 19 allow 95%.",
+    ),
+]
 Tolerance = Annotated[
     float,
     typer.Option(

@@ -15,11 +15,14 @@ from gpcommittee.errors import GPCommitteeError, GPCommitteeWarning
 ERROR, INTERRUPTED = 1, 130
 
 _OPTION_OF = {
+    "Calibrate with more rows": "Fit with more --conformal-rows",
+    "call conformalize again": "fit again with the present setting",
     "communication_size": "--communication-size",
     "drop_missing": "--drop-missing",
     "expand_dates": "--expand-dates",
     "expert_size": "--expert-size",
     "features=[...]": "--features A,B,...",
+    "give the other one to conformalize(X, y, aggregations=[...])": "fit with the other one as --aggregation",
     "leave the other at None": "leave the other out",
     "max_evaluations": "--max-evaluations",
     "memory_budget": "--memory-budget",

@@ -68,7 +68,8 @@ def predict(
 
     Writes the columns mean, std, lower and upper: one row for each row of
     DATA, in its order. Columns of DATA are found by name; other columns are
-    ignored.
+    ignored. Intervals are conformal if the model was fitted with
+    --conformal-rows, except with --latent, and Gaussian otherwise.
 
     [bold]Examples[/bold]
 

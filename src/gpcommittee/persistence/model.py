@@ -12,6 +12,7 @@ from gpytorch.kernels import Kernel
 from numpy.typing import NDArray
 
 from gpcommittee.aggregation import Rule, rule_from_spec, rule_to_spec
+from gpcommittee.conformal import ConformalScores
 from gpcommittee.errors import InvalidParameterError, ModelFileError
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
@@ -48,6 +49,7 @@ class StoredModel:
         The rule of the fit, which the setting "auto" stands for.
     scores : dict of str to dict
         Of the rules among which it was chosen, by name of the score.
+    conformal : ConformalScores or None
     feature_names : tuple of str or None
     metadata : dict
         The caller's own, for JSON.
@@ -60,6 +62,7 @@ class StoredModel:
     training: TrainingRecord | None
     aggregation: str | Rule
     scores: dict[str, dict[str, Any]]
+    conformal: ConformalScores | None
     feature_names: tuple[str, ...] | None
     metadata: dict[str, Any]
 
@@ -74,7 +77,7 @@ def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
     ModelFileError
         If the file cannot be written.
     """
-    committee, scaling, record = model.committee, model.scaling, model.training
+    committee, scaling, record, conformal = model.committee, model.scaling, model.training, model.conformal
     arrays: Arrays = {
         "X": committee.X.cpu().numpy(),
         "y": committee.y.cpu().numpy(),
@@ -85,6 +88,8 @@ def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
     }
     if record is not None:
         arrays |= {"training_gradient": record.gradient, "training_path": record.path}
+    if conformal is not None:
+        arrays["conformal_scores"] = conformal.scores
     manifest = {
         "settings": _settings_to_spec(model.settings),
         "kernel": _kernel_to_spec(committee.kernel.with_parameters(committee.hyperparameters.kernel)),
@@ -95,6 +100,7 @@ def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         "training": None if record is None else _without_arrays(record),
         "aggregation": _rule_to_spec(model.aggregation),
         "aggregation_scores": model.scores,
+        "conformal": None if conformal is None else _conformal_to_spec(conformal),
         "metadata": model.metadata,
     }
     write_model_file(path, arrays, manifest)
@@ -145,6 +151,7 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
         training=_record(manifest["training"], arrays),
         aggregation=_rule_from_spec(manifest.get("aggregation", settings["aggregation"])),
         scores=manifest.get("aggregation_scores", {}),
+        conformal=_conformal(manifest.get("conformal"), arrays),
         feature_names=None if names is None else tuple(names),
         metadata=manifest["metadata"],
     )
@@ -192,6 +199,21 @@ def _rule_to_spec(aggregation: str | Rule) -> str | dict[str, object]:
 
 def _rule_from_spec(spec: str | dict[str, Any]) -> str | Rule:
     return spec if isinstance(spec, str) else rule_from_spec(spec)
+
+
+def _conformal_to_spec(conformal: ConformalScores) -> dict[str, Any]:
+    return {
+        "rules": [rule_to_spec(rule) for rule in conformal.rules],
+        "calibration": conformal.calibration,
+        "tolerance": conformal.tolerance,
+    }
+
+
+def _conformal(spec: dict[str, Any] | None, arrays: Arrays) -> ConformalScores | None:
+    if spec is None:
+        return None
+    rules = tuple(rule_from_spec(rule) for rule in spec["rules"])
+    return ConformalScores(rules, arrays["conformal_scores"], spec["calibration"], spec["tolerance"])
 
 
 def _seed_or_none(random_state: object) -> int | None:

@@ -11,6 +11,8 @@ from typing import Any, cast
 import numpy as np
 import typer
 
+from gpcommittee._held_out import is_auto
+from gpcommittee.aggregation import Rule, make_rule
 from gpcommittee.cli.work.model import NamedModel
 from gpcommittee.cli.work.talk import counted
 from gpcommittee.data import ColumnPlan, open_table, read_table
@@ -50,6 +52,8 @@ class Scores:
     level : float
         Probability of the interval that coverage and width are about.
     rules : mapping of str to ScoreReport
+    conformal : mapping of str to dict
+        Coverage and mean width of the conformal intervals of this level, of the rules that have them.
     """
 
     model: str
@@ -59,6 +63,7 @@ class Scores:
     n_dropped: int
     level: float
     rules: Mapping[str, ScoreReport]
+    conformal: Mapping[str, dict[str, float]]
 
 
 def evaluate_table(
@@ -103,7 +108,12 @@ def evaluate_table(
     y = cast(FloatArray, table.y)
     reports = [_report(named.regressor, y, prediction, level) for prediction in predictions]
     scored = dict(zip(chosen, reports, strict=True))
-    return Scores(str(named.path), str(data), str(plan.target), len(table.X), table.n_dropped, level, scored)
+    conformal = {
+        name: _conformal(y, prediction, named.regressor.interval_half_width(level, chosen[name]))
+        for name, prediction in zip(chosen, predictions, strict=True)
+        if _is_conformal(named.regressor, chosen[name])
+    }
+    return Scores(str(named.path), str(data), str(plan.target), len(table.X), table.n_dropped, level, scored, conformal)
 
 
 def print_scores(scores: Scores, *, as_json: bool) -> None:
@@ -135,10 +145,32 @@ def coverage_as_table(rules: Mapping[str, ScoreReport]) -> str:
 
 
 def _as_text(scores: Scores) -> str:
-    return (
+    text = (
         f"{_heading(scores)}\n{scores_as_table(scores.rules, scores.level)}\n\n"
         f"Targets inside the central interval of each level:\n{coverage_as_table(scores.rules)}"
     )
+    if not scores.conformal:
+        return text
+    measures = {"coverage": "coverage", "interval_width": "width"}
+    lines = [
+        [f"{_percent(scores.level)} {label}", *(_number(found[name]) for found in scores.conformal.values())]
+        for name, label in measures.items()
+    ]
+    return f"{text}\n\nConformal intervals, as predict writes them:\n{_aligned([['', *scores.conformal], *lines])}"
+
+
+def _is_conformal(regressor: CommitteeRegressor, rule: str | Rule) -> bool:
+    if regressor.conformal_ is None:
+        return False
+    return make_rule(regressor.aggregation_ if is_auto(rule) else rule) in regressor.conformal_.rules
+
+
+def _conformal(y: FloatArray, prediction: Prediction, deviations: float) -> dict[str, float]:
+    half_width = deviations * np.sqrt(cast(FloatArray, prediction.var_noisy))
+    return {
+        "coverage": float(np.mean(np.abs(y - prediction.mean) <= half_width)),
+        "interval_width": float(2 * half_width.mean()),
+    }
 
 
 def _percent(share: float) -> str:

@@ -8,14 +8,17 @@ from time import monotonic
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpcommittee import _settings
-from gpcommittee._held_out import AUTO
+from gpcommittee._held_out import AUTO, CANDIDATES
+from gpcommittee.aggregation import Rule
 from gpcommittee.cli.work.columns import Columns
 from gpcommittee.cli.work.model import COLUMNS, named_inputs
 from gpcommittee.cli.work.talk import aligned, counted, duration, refuse_same_file, say
 from gpcommittee.data import ColumnPlan, TableRows, open_table, read_table, warn_constant_dates
+from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
 from gpcommittee.persistence import check_writable
 from gpcommittee.records import FloatArray, IntArray
@@ -28,7 +31,14 @@ MOST_LENGTHSCALES = 5
 
 
 def fit_table(
-    data: Path, out: Path, columns: Columns, settings: Mapping[str, Any], *, drop_missing: bool, quiet: bool
+    data: Path,
+    out: Path,
+    columns: Columns,
+    settings: Mapping[str, Any],
+    *,
+    conformal_rows: int,
+    drop_missing: bool,
+    quiet: bool,
 ) -> None:
     """Fit a committee to a table and save it.
 
@@ -39,6 +49,8 @@ def fit_table(
     columns : Columns
     settings : mapping
         Of the estimator.
+    conformal_rows : int
+        Rows that are held out of the fit for conformal intervals.
     drop_missing : bool
         Leave rows with missing values out.
     quiet : bool
@@ -54,10 +66,40 @@ def fit_table(
     plan, table = _read(data, columns, drop_missing)
     say(_table_line(data, plan, table), quiet=quiet)
     model = CommitteeRegressor(**settings, verbose=0 if quiet else 1)
-    model.fit(named_inputs(table.X, plan.feature_names), cast(FloatArray, table.y))
+    fitted, held = split_rows(len(table.X), conformal_rows, settings["random_state"])
+    model.fit(*_some(table, plan, fitted))
+    if conformal_rows:
+        model.conformalize(*_some(table, plan, held), aggregations=_rules(model))
     _save(model, out, plan)
     say(aligned(list(_summary(model, plan, monotonic() - started))), quiet=quiet)
     say(f"Wrote the model {out}.", quiet=quiet)
+
+
+def split_rows(n_rows: int, n_held: int, seed: int) -> tuple[IntArray | slice, IntArray]:
+    """Row numbers to fit, and random ones that the fit is not to see.
+
+    Raises
+    ------
+    InvalidParameterError
+        If fewer than half of the rows would be fitted.
+    """
+    if n_held == 0:
+        return slice(None), np.empty(0, dtype=np.int64)
+    if 2 * n_held > n_rows:
+        raise InvalidParameterError(
+            f"--conformal-rows {n_held} is more than half of the {counted(n_rows, 'row')} of the table. Hold out fewer."
+        )
+    order = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4,))).permutation(n_rows)
+    return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def _some(table: TableRows, plan: ColumnPlan, rows: IntArray | slice) -> tuple[pa.Table, FloatArray]:
+    return named_inputs(table.X[rows], plan.feature_names), cast(FloatArray, table.y)[rows]
+
+
+def _rules(model: CommitteeRegressor) -> list[str | Rule]:
+    """All that one pass serves, so that predictions may be asked of any, and the model's own."""
+    return list(dict.fromkeys([*CANDIDATES, model.aggregation_]))
 
 
 def _check_files(data: Path, out: Path, checkpoint: Path | None) -> None:
@@ -101,6 +143,9 @@ def _summary(model: CommitteeRegressor, plan: ColumnPlan, seconds: float) -> Ite
         )
     if model.aggregation == AUTO:
         yield "aggregation", _chosen(model)
+    if model.conformal_ is not None:
+        held, deviations = counted(model.conformal_.n_rows, "row"), model.interval_half_width(0.95)
+        yield "intervals", f"conformal, by {held} held out: 95% within {deviations:.3g} standard deviations"
     yield "time", duration(seconds)
 
 

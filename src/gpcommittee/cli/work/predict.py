@@ -61,12 +61,13 @@ def predict_table(named: NamedModel, data: Path, out: Path, wanted: Wanted, *, b
         If the table or the output file cannot be used.
     """
     refuse_same_file("--out", check_output(out), {"DATA": data, "MODEL": named.path})
+    deviations = _deviations(named, wanted)
     source = open_table(data)
     n_complete = check_table(source, named.columns, drop_missing=wanted.drop_missing)
     n_rows = source.count_rows() if wanted.drop_missing else n_complete
     parts = iter_batches(source, named.columns, drop_missing=wanted.drop_missing, batch_rows=batch_rows)
     with reporter_for(0 if quiet else 1).stage("predict", n_complete, unit="rows") as stage:
-        predictions = _predictions(named, full_batches(parts, batch_rows), wanted, stage)
+        predictions = _predictions(named, full_batches(parts, batch_rows), wanted, deviations, stage)
         n_written = write_table(out, OUTPUT, in_every_row(predictions, n_rows))
     say(_last_line(out, n_written, n_written - n_complete), quiet=quiet)
 
@@ -107,9 +108,12 @@ def _placed(values: FloatArray, places: IntArray, n_rows: int) -> FloatArray:
 
 
 def _predictions(
-    named: NamedModel, batches: Iterable[tuple[IntArray, FloatArray]], wanted: Wanted, stage: Stage
+    named: NamedModel,
+    batches: Iterable[tuple[IntArray, FloatArray]],
+    wanted: Wanted,
+    deviations: float,
+    stage: Stage,
 ) -> Iterator[tuple[IntArray, Batch]]:
-    deviations = half_width_in_deviations(wanted.level)
     for rows, X in batches:
         mean, std = named.regressor.predict(
             named.inputs(X), return_std=True, aggregation=wanted.aggregation, include_noise=not wanted.latent
@@ -117,6 +121,13 @@ def _predictions(
         stage.advance(len(rows))
         values = (mean, std, mean - deviations * std, mean + deviations * std)
         yield rows, dict(zip(OUTPUT, values, strict=True))
+
+
+def _deviations(named: NamedModel, wanted: Wanted) -> float:
+    """Half an interval in standard deviations; what was calibrated on observations says nothing of the function."""
+    if wanted.latent:
+        return half_width_in_deviations(wanted.level)
+    return named.regressor.interval_half_width(wanted.level, wanted.aggregation)
 
 
 def _last_line(out: Path, n_rows: int, n_empty: int) -> str:
