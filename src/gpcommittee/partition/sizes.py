@@ -68,6 +68,7 @@ def resolve_sizes(
         Most rows in an expert of a balanced partition; give this or `n_experts`, not both.
     communication_size : int, optional
         Rows in the communication set. The remaining rows go to the other experts.
+
     Returns
     -------
     PartitionSizes
