@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-objectives \
+.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-defaults bench-objectives \
   bench-memory bench-speed bench-peers clean study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -41,6 +41,10 @@ docs: $(VENV)/.installed-docs ## Build the documentation and run its examples
 
 bench-kin40k: $(VENV)/.installed-bench ## Every rule on kin40k, the paper's split (needs GPCOMMITTEE_DATA)
 	$(BIN)/python benchmarks/kin40k_table.py
+
+# DEFAULTS_ARGS: "--seeds 1", "--data kin40k sarcos".
+bench-defaults: $(VENV)/.installed-bench ## The defaults against the paper's configuration (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.defaults $(DEFAULTS_ARGS)
 
 # OBJECTIVES_ARGS names cases and seeds; see --help.
 bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional training (needs GPCOMMITTEE_DATA)

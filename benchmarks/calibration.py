@@ -34,9 +34,9 @@ class Study:
 
 STUDIES = {
     "kin40k": Study(10_000, 4_000, {"n_experts": 16}),
-    "sarcos": Study(None, None, {}),
-    "geoid": Study(20_000, 4_000, {"kernel": "matern32"}),
-    "electric": Study(100_000, 4_000, {}),
+    "sarcos": Study(None, None, {"expert_size": 500}),
+    "geoid": Study(20_000, 4_000, {"kernel": "matern32", "expert_size": 500}),
+    "electric": Study(100_000, 4_000, {"expert_size": 500}),
 }
 """Of sarcos only the test file is at hand, which is split."""
 

@@ -40,7 +40,7 @@ class Case:
 
 
 CASES = {
-    "kin40k": Case("kin40k, 10,000 rows", "kin40k", 10_000),
+    "kin40k": Case("kin40k, 10,000 rows", "kin40k", 10_000, {"expert_size": 500}),
     "kin40k1000": Case(
         "kin40k, communication set of 1,000, 12 experts",
         "kin40k",
@@ -53,9 +53,9 @@ CASES = {
         10_000,
         {"communication_size": 2000, "n_experts": 11},
     ),
-    "sarcos": Case("sarcos' test file, 4,000 rows", "sarcos", None),
-    "geoid": Case("geoid, 20,000 rows, Matérn-3/2", "geoid", 20_000, {"kernel": "matern32"}),
-    "electric": Case("electric, 50,000 rows", "electric", 50_000),
+    "sarcos": Case("sarcos' test file, 4,000 rows", "sarcos", None, {"expert_size": 500}),
+    "geoid": Case("geoid, 20,000 rows, Matérn-3/2", "geoid", 20_000, {"kernel": "matern32", "expert_size": 500}),
+    "electric": Case("electric, 50,000 rows", "electric", 50_000, {"expert_size": 500}),
 }
 
 
