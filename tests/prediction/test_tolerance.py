@@ -238,3 +238,8 @@ def test_among_few_experts_none_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
     committee, x = make_committee(30, 12), np.random.default_rng(0).uniform(-2, 2, (40, 2))
     [to_tolerance], [full] = (run(committee, x, [GRBCM()], tolerance) for tolerance in (0.1, 0.0))
     np.testing.assert_array_equal(to_tolerance.mean, full.mean)
+
+
+def test_points_so_far_away_that_no_expert_is_a_candidate() -> None:
+    committee = make_committee(60, 25)
+    assert_within(committee, 20 + 0.1 * points(400), GRBCM(), 1e-2)

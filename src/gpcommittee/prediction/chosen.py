@@ -210,6 +210,8 @@ def _sampled(job: _Job, landmarks: Mapping[int, Landmarks], node: Node) -> _Try:
             context = at.context(job.rule, committee.noise_variance)
             matter = candidates(job.rule, gains, at.reference, context, misfit(communication), job.tolerance)
             node = replace(node, experts=node.experts[matter.numpy()])
+            if len(node.experts) == 0:
+                return _Try(node, None)
         return _Try(node, sample.of(node))
 
 
