@@ -243,3 +243,15 @@ def test_among_few_experts_none_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
 def test_points_so_far_away_that_no_expert_is_a_candidate() -> None:
     committee = make_committee(60, 25)
     assert_within(committee, 20 + 0.1 * points(400), GRBCM(), 1e-2)
+
+
+@pytest.mark.parametrize("rule", [GRBCM(lead="first"), RBCM(), BCM()], ids=str)
+@pytest.mark.parametrize(("kernel", "lengthscale", "noise"), [("matern12", 0.3, 1e-4), ("matern32", 0.1, 1e-6)])
+def test_experts_that_know_only_where_no_check_is(
+    rule: AdditiveRule, kernel: str, lengthscale: float, noise: float
+) -> None:
+    X = np.random.default_rng(0).uniform(-2, 2, (800, 1))
+    committee = committee_on(X, "tree", n_experts=40, kernel=kernel, lengthscale=lengthscale, noise=noise)
+    x = np.concatenate([np.linspace(-2.5, 2.5, 300)[:, None], points(300, 1), X[:150] + 1e-3])
+    for tolerance in (1e-1, 1e-3):
+        assert_within(committee, x, rule, tolerance)

@@ -112,15 +112,17 @@ def _from_pivots(sample: Sample) -> Moments:
 
     Without checks the pivots leave nothing. Of the variance that the pivots leave at a check they miss a share, of its
     root their mean is off by a share. Both are taken to be as large, of the most that the pivots leave, wherever an
-    expert says what it says at the sample.
+    expert says what it says at the sample. Checks need not be near what an expert knows: it is taken to miss as much
+    as the pivots before them would have missed of the later ones.
     """
     reference = sample.sample.reference
     checks = slice(sample.n_pivots, None)
     if len(sample.rest) == 0:
         return sample.exact
     rest = sample.rest[:, None].clamp_min(torch.finfo(sample.rest.dtype).tiny)
-    missed = SAFETY * ((sample.between.var_latent - sample.exact.var_latent[checks]).abs() / rest).amax(dim=0)
-    moved = SAFETY * ((sample.between.mean - sample.exact.mean[checks]).abs() / rest.sqrt()).amax(dim=0)
+    missed = ((sample.between.var_latent - sample.exact.var_latent[checks]).abs() / rest).amax(dim=0)
+    moved = ((sample.between.mean - sample.exact.mean[checks]).abs() / rest.sqrt()).amax(dim=0)
+    missed, moved = SAFETY * torch.maximum(torch.stack([missed, moved]), sample.finest)
     left = sample.left * reference.var_latent[:, None]
     variance = torch.minimum(sample.exact.var_latent + missed * left, reference.var_latent[:, None])
     return Moments(sample.exact.mean + moved * left.sqrt(), variance)
