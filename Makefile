@@ -10,8 +10,9 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-defaults bench-objectives \
-  bench-memory bench-speed bench-peers clean study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
+.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-defaults bench-kernels \
+  bench-objectives bench-memory bench-speed bench-peers clean \
+  study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +53,9 @@ bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional tra
 
 bench-calibration: $(VENV)/.installed-bench ## Intervals with and without calibration on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.calibration
+
+bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the default on four data sets (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.kernels
 
 bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6
 	$(BIN)/python benchmarks/peak_memory.py

@@ -12,7 +12,8 @@ from gpytorch.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from gpcommittee.errors import InvalidParameterError
-from gpcommittee.kernels import KernelFunction, make_kernel
+from gpcommittee.kernels import KERNELS, KernelFunction, make_kernel
+from gpcommittee.training import AUTO
 
 DEFAULT_KERNEL = "squared_exponential"
 
@@ -90,16 +91,28 @@ def device(value: object) -> torch.device:
     return torch.device(chosen)
 
 
-def kernel(value: object, n_features: int) -> Kernel:
-    """The kernel meant by a name, an object or None, tried on inputs of the right width."""
+def kernel_name(value: object) -> str:
+    """The name of the kernel that a setting means, of a kernel object its class's."""
     if value is None or isinstance(value, str):
-        return make_kernel(value or DEFAULT_KERNEL, n_features)
+        return DEFAULT_KERNEL if value is None else value
+    return type(value).__name__
+
+
+def kernels(value: object, n_features: int) -> dict[str, Kernel]:
+    """The kernel meant by a name, or by an object tried on inputs of the right width, or all that "auto" compares."""
+    name = kernel_name(value)
+    if value is None or isinstance(value, str):
+        if name not in (*KERNELS, AUTO):
+            raise InvalidParameterError(
+                f"Unknown kernel {name!r}; choose one of {sorted(KERNELS)}, {AUTO!r} or pass a kernel object."
+            )
+        return {each: make_kernel(each, n_features) for each in (KERNELS if name == AUTO else [name])}
     if not isinstance(value, Kernel):
         raise InvalidParameterError(
             f"kernel must be a name, a gpytorch.kernels.Kernel or None, got {type(value).__name__}."
         )
     _try_kernel(value, n_features)
-    return value
+    return {name: value}
 
 
 def _try_kernel(kernel: Kernel, n_features: int) -> None:

@@ -48,6 +48,7 @@ from gpcommittee.training import (
     Prepared,
     Trained,
     bound_messages,
+    compares_kernels,
     fit_committee,
     prepare,
     stopping_advice,
@@ -68,7 +69,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     kernel : str or gpytorch.kernels.Kernel, optional
         Acts on standardised inputs. A name ("squared_exponential", "matern12", "matern32", "matern52",
         "rational_quadratic") stands for a scaled kernel with one lengthscale per input; a kernel object is copied and
-        its present values are the start. Default: "squared_exponential".
+        its present values are the start. "auto": the name that does best by the training's objective on a few experts,
+        8 at most; it makes the training several times as long. Default: "squared_exponential".
     aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
         "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae" or
         "communication", or a rule with its own settings. "auto": the one of these, npae aside, with the best MSLL on up
@@ -130,6 +132,10 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Standardised data, kernel and hyperparameters.
     kernel_ : gpytorch.kernels.Kernel
         The kernel with the learned parameters.
+    kernel_name_ : str
+        Its name: what "auto" chose, or the name given; of a kernel object its class.
+    kernel_scores_ : dict of str to gpcommittee.records.KernelScore
+        How every kernel did on the same rows; empty unless "auto" chose.
     noise_variance_ : float
         Learned noise variance, as a share of the target's variance.
     hyperparameters_ : dict of str to ndarray
@@ -255,6 +261,7 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             chosen = self._chosen(committee, scaling, options.seed, engine, reporter)
             record = None if trained is None else trained.record
             self._set_fitted(committee, prepared.partition, scaling, record, *chosen)
+            self.kernel_name_, self.kernel_scores_ = prepared.kernel_name, dict(prepared.kernel_scores)
         if trained is not None:
             self._warn(trained)
         return self
@@ -562,6 +569,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             aggregation=self.aggregation_,
             scores={name: report.to_dict() for name, report in self.aggregation_scores_.items()},
             conformal=self.conformal_,
+            kernel_name=self.kernel_name_,
+            kernel_scores=self.kernel_scores_,
             feature_names=None if names is None else tuple(names),
             metadata=dict(metadata or {}),
         )
@@ -596,6 +605,8 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         scores = {name: ScoreReport.from_dict(report) for name, report in stored.scores.items()}
         model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation, scores)
         model._set_conformal(stored.conformal)
+        model.kernel_name_ = stored.kernel_name or settings.kernel_name(model.kernel)
+        model.kernel_scores_ = stored.kernel_scores
         model.n_features_in_ = stored.committee.X.shape[1]
         if stored.feature_names is not None:
             model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
@@ -650,6 +661,11 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings.optional_positive("memory_budget", self.memory_budget)
         settings.not_negative("tolerance", self.tolerance)
         check_choice("calibration", self.calibration, CALIBRATIONS)
+        if compares_kernels(self.kernel) and self.optimizer is None:
+            raise InvalidParameterError(
+                "kernel='auto' compares kernels by training them, and optimizer=None trains nothing; name a kernel or "
+                "set optimizer='l-bfgs-b'."
+            )
         return FitOptions(
             optimise=self.optimizer is not None,
             max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
@@ -670,9 +686,10 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = settings.optional_positive("memory_budget", self.memory_budget)
         return factor_budget(budget, committee.kernel.device)
 
-    def _kernel_function(self, n_features: int) -> KernelFunction:
-        kernel = settings.kernel(self.kernel, n_features)
-        return KernelFunction(kernel, torch_dtype(self.dtype), settings.device(self.device))
+    def _kernel_functions(self, n_features: int) -> dict[str, KernelFunction]:
+        kernels = settings.kernels(self.kernel, n_features)
+        dtype, device = torch_dtype(self.dtype), settings.device(self.device)
+        return {name: KernelFunction(kernel, dtype, device) for name, kernel in kernels.items()}
 
     def _partition_metric(self) -> str:
         """The one in which rows are divided; it makes no difference to a random partition and to labels."""
@@ -685,13 +702,13 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Prepared, Standardisation]:
         """The fit with its rows divided; copies made on the way there end here."""
         inputs, target = checked_training_data(self, X, y)
-        kernel = self._kernel_function(inputs.shape[1])
+        kernels = self._kernel_functions(inputs.shape[1])
         noise_variance = settings.positive("noise_variance", self.noise_variance)
         scaling = standardisation(inputs, target)
         standardised = standardise_inputs(inputs, scaling)
         divide = self._divider(len(standardised), options.seed)
         rows = standardised, standardise_target(target, scaling)
-        return prepare(kernel, *rows, noise_variance, divide, options, engine, reporter), scaling
+        return prepare(kernels, *rows, noise_variance, divide, options, engine, reporter), scaling
 
     def _divider(self, n_rows: int, seed: int) -> Callable[[FloatArray], Partition]:
         """From inputs to a partition."""

@@ -123,6 +123,29 @@ class StageRecord:
 
 
 @dataclass(frozen=True)
+class KernelScore:
+    """How one kernel did when several were compared, on the same experts.
+
+    Attributes
+    ----------
+    objective : float
+        At its own optimum, in nats per row.
+    criterion : float
+        By which kernels are compared, in nats per row: the objective, and half the logarithm of the number of rows for
+        every parameter.
+    n_rows : int
+        Rows of these experts.
+    evaluations : int
+        Of its objective.
+    """
+
+    objective: float
+    criterion: float
+    n_rows: int
+    evaluations: int
+
+
+@dataclass(frozen=True)
 class TrainingRecord:
     """What the optimiser did.
 

@@ -193,7 +193,7 @@ def test_wrong_usage(train: Path, options: tuple[str, ...]) -> None:
 
 
 def test_a_name_nearby_is_suggested(train: Path) -> None:
-    text = " ".join(fit(train, "--kernel", "matern3", code=2).split())
+    text = " ".join(fit(train, "--kernel", "matern3", code=2).replace("│", " ").split())
     assert "Value error" not in text
     assert "Did you mean matern32?" in text
 
@@ -267,3 +267,15 @@ def test_conformal_rows_that_cannot_be(train: Path, tmp_path: Path) -> None:
     text = run(*arguments, "121", code=1).stderr
     assert "--conformal-rows 121 is more than half of the 240 rows of the table. Hold out fewer." in text
     run(*arguments, "18", code=2)
+
+
+def test_the_chosen_kernel_and_the_scores_are_shown(train: Path, tmp_path: Path) -> None:
+    text = fit(train, "--kernel", "auto")
+    model = CommitteeRegressor.load(tmp_path / "model.gpc")
+    scores = model.kernel_scores_
+    ordered = sorted(scores, key=lambda name: scores[name].criterion)
+    assert f"kernel        {ordered[0]}, by nats per row on {scores[ordered[0]].n_rows} rows" in text
+    table = text[text.index("nats per row") :].splitlines()[1:7]
+    assert table[0].split() == ["objective", "criterion"]
+    expected = [[name, f"{scores[name].objective:.4f}", f"{scores[name].criterion:.4f}"] for name in ordered]
+    assert [line.split() for line in table[1:]] == expected

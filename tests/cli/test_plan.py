@@ -40,7 +40,7 @@ def test_the_objective_is_planned(data: Path) -> None:
 def test_lines_to_read(data: Path) -> None:
     lines = run("plan", data, "--target", "y", "--features", "a", "--test-rows", "5000").output.splitlines()
     names = [line.split()[0] for line in lines]
-    assert names == ["table", "experts", "machine", "fit", "predict", "memory", "advice"]
+    assert names == ["table", "experts", "kernel", "machine", "fit", "predict", "memory", "advice"]
     assert lines[0].split(maxsplit=1)[1] == "1,000 rows, 1 feature"
 
 

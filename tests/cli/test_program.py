@@ -81,7 +81,7 @@ def test_the_package_is_a_program() -> None:
 @pytest.mark.parametrize(
     ("names", "known"),
     [
-        (options.KernelName, KERNELS),
+        (options.KernelName, {**KERNELS, "auto": None}),
         (options.AggregationName, {**RULES, "auto": None}),
         (options.PartitionName, PARTITIONERS),
     ],

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from gpcommittee.aggregation import GRBCM
 from gpcommittee.errors import InvalidParameterError
+from gpcommittee.kernels import KERNELS
 from gpcommittee.partition import resolve_sizes
-from gpcommittee.planning import Plan, plan_fit
+from gpcommittee.planning import Plan, PlannedStage, plan_fit
 from gpcommittee.planning.stages import ONLY_EVALUATIONS
 
 RATE = 4e10
@@ -58,6 +59,16 @@ def test_a_fit_to_many_rows_trains_on_some_of_the_experts() -> None:
     assert staged.evaluations == sum(stage.evaluations for stage in staged.stages)
     assert staged.fit_seconds < 0.3 * at_once.fit_seconds
     assert at_once.longest_fit_seconds < staged.longest_fit_seconds < 2 * at_once.longest_fit_seconds
+
+
+def test_a_comparison_of_kernels_is_planned_as_the_dearest_of_them() -> None:
+    auto, dearest = plan(kernel="auto"), plan(kernel="rational_quadratic")
+    assert auto.kernel == dearest.kernel == "rational_quadratic"
+    assert all(plan(kernel=name).fit_seconds <= dearest.fit_seconds for name in KERNELS)
+    assert all(plan(kernel=name).peak_memory <= auto.peak_memory for name in KERNELS)
+    assert (auto.predict_seconds, auto.peak_memory) == (dearest.predict_seconds, dearest.peak_memory)
+    assert auto.stages[0] == PlannedStage(8, 5 * dearest.stages[0].evaluations)
+    assert auto.fit_seconds > dearest.fit_seconds
 
 
 def test_a_number_of_training_experts_is_planned() -> None:

@@ -48,3 +48,16 @@ def test_the_longest_training_uses_all_experts_in_the_end(n_experts: int, learns
     assert {stage.evaluations for stage in stages} == {7}
     typical = typical_stages(Training("auto", learns, 7), n_experts)
     assert sum(s.n_experts for s in typical) <= sum(s.n_experts for s in stages)
+
+
+@pytest.mark.filterwarnings("ignore::gpcommittee.errors.GPCommitteeWarning")
+@pytest.mark.parametrize("n_experts", [2, 12, 30])
+@pytest.mark.parametrize("settings", [{}, {"partition": "random"}, {"training_experts": 2}])
+def test_stages_of_a_fit_that_compares_kernels(n_experts: int, settings: dict[str, Any]) -> None:
+    all_settings = {"partition": "tree", "training_experts": "auto"} | settings
+    learns = learns_metric(all_settings["partition"], "learned", n_experts, 2)
+    training = Training(all_settings["training_experts"], learns, 3, n_kernels=5)
+    planned = longest_stages(training, n_experts)
+    found = sizes_of_a_fit(15 * n_experts, 2, n_experts, {"kernel": "auto", "max_evaluations": 3, **settings})
+    assert [stage.n_experts for stage in planned][: len(found)] == found
+    assert [stage.evaluations for stage in planned] == [15] + [3] * (len(planned) - 1)

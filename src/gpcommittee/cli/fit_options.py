@@ -43,7 +43,8 @@ Kernel = Annotated[
         metavar="NAME",
         parser=one_of(KernelName),
         rich_help_panel=COMMITTEE,
-        help=f"What the target looks like, from smooth to rough or at several scales: {listed(KernelName)}.",
+        help=f"What the target looks like, from smooth to rough or at several scales: {listed(KernelName)} "
+        "(auto compares the others on a few experts, and the training takes several times as long).",
     ),
 ]
 Aggregation = Annotated[

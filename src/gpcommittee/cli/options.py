@@ -20,13 +20,14 @@ Name = TypeVar("Name", bound=StrEnum)
 
 
 class KernelName(StrEnum):
-    """Kernels by name."""
+    """Kernels by name; "auto" is the one that a fit is to choose."""
 
     SQUARED_EXPONENTIAL = "squared_exponential"
     MATERN12 = "matern12"
     MATERN32 = "matern32"
     MATERN52 = "matern52"
     RATIONAL_QUADRATIC = "rational_quadratic"
+    AUTO = "auto"
 
 
 class AggregationName(StrEnum):

@@ -19,7 +19,14 @@ from gpcommittee.kernels import KernelFunction
 from gpcommittee.persistence.container import read_model_file, write_model_file
 from gpcommittee.persistence.custom_kernel import custom_kernel_spec, restore_custom_kernel
 from gpcommittee.persistence.kernel_spec import kernel_from_spec, kernel_to_spec
-from gpcommittee.records import Hyperparameters, Partition, StageRecord, Standardisation, TrainingRecord
+from gpcommittee.records import (
+    Hyperparameters,
+    KernelScore,
+    Partition,
+    StageRecord,
+    Standardisation,
+    TrainingRecord,
+)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -50,6 +57,10 @@ class StoredModel:
     scores : dict of str to dict
         Of the rules among which it was chosen, by name of the score.
     conformal : ConformalScores or None
+    kernel_name : str or None
+        The kernel of the fit, which the setting "auto" stands for. None in files from before there was a choice.
+    kernel_scores : dict of str to KernelScore
+        Of the kernels among which it was chosen.
     feature_names : tuple of str or None
     metadata : dict
         The caller's own, for JSON.
@@ -63,6 +74,8 @@ class StoredModel:
     aggregation: str | Rule
     scores: dict[str, dict[str, Any]]
     conformal: ConformalScores | None
+    kernel_name: str | None
+    kernel_scores: dict[str, KernelScore]
     feature_names: tuple[str, ...] | None
     metadata: dict[str, Any]
 
@@ -101,6 +114,8 @@ def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         "aggregation": _rule_to_spec(model.aggregation),
         "aggregation_scores": model.scores,
         "conformal": None if conformal is None else _conformal_to_spec(conformal),
+        "kernel_name": model.kernel_name,
+        "kernel_scores": {name: asdict(score) for name, score in model.kernel_scores.items()},
         "metadata": model.metadata,
     }
     write_model_file(path, arrays, manifest)
@@ -152,6 +167,8 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
         aggregation=_rule_from_spec(manifest.get("aggregation", settings["aggregation"])),
         scores=manifest.get("aggregation_scores", {}),
         conformal=_conformal(manifest.get("conformal"), arrays),
+        kernel_name=manifest.get("kernel_name"),
+        kernel_scores={name: KernelScore(**score) for name, score in manifest.get("kernel_scores", {}).items()},
         feature_names=None if names is None else tuple(names),
         metadata=manifest["metadata"],
     )

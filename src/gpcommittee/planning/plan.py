@@ -15,6 +15,7 @@ from gpcommittee.partition import PARTITIONERS, resolve_sizes
 from gpcommittee.partition.sizes import check_count
 from gpcommittee.planning.advice import advise
 from gpcommittee.planning.case import Case, expected_sizes
+from gpcommittee.planning.cost import KERNEL_COSTS
 from gpcommittee.planning.factors import plan_factors
 from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
 from gpcommittee.planning.nested import nested_work
@@ -30,7 +31,7 @@ from gpcommittee.planning.stages import (
 from gpcommittee.planning.work import additive_work, factor_work, objective_work
 from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import factor_budget
-from gpcommittee.training import METRICS, OBJECTIVES, most_experts
+from gpcommittee.training import AUTO, METRICS, OBJECTIVES, compares_kernels, most_experts
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Plan:
     expert_size : int
         Rows of the largest expert.
     communication_size : int
+    kernel : str
+        That is counted: of those that "auto" compares, the dearest.
     n_workers : int
         Threads that work at the same time.
     factor_bytes : float
@@ -78,6 +81,7 @@ class Plan:
     n_experts: int
     expert_size: int
     communication_size: int
+    kernel: str
     n_workers: int
     factor_bytes: float
     factors_kept: bool
@@ -142,7 +146,8 @@ def plan_fit(
     machine_rate : float, optional
         Matrix-product operations per second of all workers together. Default: measured by `measure_dgemm_rate`.
     kernel : str, optional
-        Name of a kernel. Default: "squared_exponential"; a kernel of your own may cost more.
+        Name of a kernel. Default: "squared_exponential"; a kernel of your own may cost more. "auto": the comparison is
+        one of the stages, and the dearest kernel is counted throughout, as if it were the one chosen.
 
     Returns
     -------
@@ -169,7 +174,7 @@ def plan_fit(
         itemsize=torch_dtype(dtype).itemsize,
         n_workers=make_engine(n_jobs).n_workers,
         rule=make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation),
-        kernel="squared_exponential" if kernel is None else _known("kernel", kernel, KERNELS),
+        kernel=_counted_kernel("squared_exponential" if kernel is None else kernel),
         budget=factor_budget(_optional_positive("memory_budget", memory_budget)),
         objective=_known("objective", objective, OBJECTIVES),
     )
@@ -179,6 +184,7 @@ def plan_fit(
             partition, _known("partition_metric", partition_metric, METRICS), sizes.n_experts, case.n_features
         ),
         max_evaluations=check_count("max_evaluations", max_evaluations),
+        n_kernels=len(KERNELS) if compares_kernels(kernel) else 1,
     )
     rate = _optional_positive("machine_rate", machine_rate) or measure_dgemm_rate(n_jobs, dtype)
     return _plan(case, int(n_rows), training, rate)
@@ -199,6 +205,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         n_experts=len(case.sizes),
         expert_size=expert_size,
         communication_size=int(case.sizes[0]),
+        kernel=case.kernel,
         n_workers=case.n_workers,
         factor_bytes=factors.total,
         factors_kept=factors.kept,
@@ -227,6 +234,13 @@ def _known(name: str, value: object, allowed: Collection[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise InvalidParameterError(f"{name} must be one of {sorted(allowed)} in a plan, got {value!r}.")
     return value
+
+
+def _counted_kernel(kernel: object) -> str:
+    """The kernel itself, or the dearest of those that are compared."""
+    if compares_kernels(_known("kernel", kernel, (*KERNELS, AUTO))):
+        return max(KERNELS, key=lambda name: KERNEL_COSTS[name].gradient)
+    return str(kernel)
 
 
 def _training_experts(value: object, n_experts: int) -> int | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from gpcommittee.partition import DISTANCE_PARTITIONERS
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.work import objective_work
-from gpcommittee.training.schedule import FEW, FIRST_STAGE, next_step, pilot_sizes
+from gpcommittee.training.schedule import COMPARED, FEW, FIRST_STAGE, next_step, pilot_sizes
 
 ONLY_EVALUATIONS = 25
 """Evaluations until convergence in one stage: 13 to 28 in four fits to real data with 3 to 8 inputs, 103 in one with
@@ -53,11 +53,14 @@ class Training:
         Whether rows are divided again after the first stages.
     max_evaluations : int
         In each stage.
+    n_kernels : int, default=1
+        Several are compared in the first stage.
     """
 
     experts: int | str
     learns_metric: bool
     max_evaluations: int
+    n_kernels: int = 1
 
 
 def learns_metric(partition: str, partition_metric: str, n_experts: int, n_features: int) -> bool:
@@ -77,18 +80,26 @@ def typical_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ..
     [4, 16, 64, 261]
     >>> typical_stages(Training("all", False, 100), 20)
     (PlannedStage(n_experts=20, evaluations=25),)
+    >>> typical_stages(Training("auto", True, 100, n_kernels=5), 20)
+    (PlannedStage(n_experts=8, evaluations=100), PlannedStage(n_experts=20, evaluations=15))
     """
     sizes = list(_sizes(training, n_experts, TYPICAL_LOSS))
     first = FIRST_EVALUATIONS if len(sizes) > 1 else ONLY_EVALUATIONS
     evaluations = [first] + [NEXT_EVALUATIONS] * (len(sizes) - 1)
-    return tuple(
-        PlannedStage(size, min(count, training.max_evaluations)) for size, count in zip(sizes, evaluations, strict=True)
-    )
+    return _stages(training, sizes, evaluations)
 
 
 def longest_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ...]:
     """Stages of a fit that needs all experts and all the evaluations it is allowed."""
-    return tuple(PlannedStage(size, training.max_evaluations) for size in _sizes(training, n_experts, None))
+    sizes = list(_sizes(training, n_experts, None))
+    return _stages(training, sizes, [training.max_evaluations] * len(sizes))
+
+
+def _stages(training: Training, sizes: Sequence[int], evaluations: Sequence[int]) -> tuple[PlannedStage, ...]:
+    """The first stage with as many evaluations of every kernel."""
+    runs = [training.n_kernels] + [1] * (len(sizes) - 1)
+    counts = [n_runs * min(count, training.max_evaluations) for n_runs, count in zip(runs, evaluations, strict=True)]
+    return tuple(PlannedStage(*stage) for stage in zip(sizes, counts, strict=True))
 
 
 def training_seconds(case: Case, stages: tuple[PlannedStage, ...], rate: float) -> float:
@@ -108,7 +119,9 @@ def _part(case: Case, n_experts: int) -> Case:
 def _sizes(training: Training, n_experts: int, loss_of_one: float | None) -> Iterator[int]:
     """Experts of each stage; without a loss every stage is followed by another until all experts are used."""
     most = training.experts if isinstance(training.experts, int) else n_experts
+    compared = (min(COMPARED, most),) if training.n_kernels > 1 else ()
     pilots = pilot_sizes(n_experts, most) if training.learns_metric else ()
+    pilots = (*compared, *(size for size in pilots if not compared or size > compared[0]))
     yield from pilots
     if training.experts != "auto" or n_experts <= FEW:
         yield most

@@ -2,6 +2,7 @@
 
 from gpcommittee.training.advice import bound_messages, stopping_advice
 from gpcommittee.training.conditional import ConditionalObjective
+from gpcommittee.training.families import AUTO, compares_kernels
 from gpcommittee.training.fit import fit_committee
 from gpcommittee.training.objective import FactorisedObjective, Objective
 from gpcommittee.training.objectives import OBJECTIVES, make_objective
@@ -10,6 +11,7 @@ from gpcommittee.training.prepare import METRICS, FitOptions, Prepared, arrange,
 from gpcommittee.training.space import SearchSpace
 
 __all__ = [
+    "AUTO",
     "METRICS",
     "OBJECTIVES",
     "ConditionalObjective",
@@ -21,6 +23,7 @@ __all__ = [
     "Trained",
     "arrange",
     "bound_messages",
+    "compares_kernels",
     "fit_committee",
     "make_objective",
     "most_experts",

@@ -47,6 +47,11 @@ class EvaluationLog:
     fit_fingerprint : str
         Of the fit that writes or resumes.
 
+    Attributes
+    ----------
+    reused : int
+        Evaluations that were read from it so far.
+
     Raises
     ------
     CheckpointError
@@ -55,6 +60,7 @@ class EvaluationLog:
 
     def __init__(self, path: str | os.PathLike[str], fit_fingerprint: str) -> None:
         self.path = Path(path)
+        self.reused = 0
         self._known: dict[tuple[str, bytes], Evaluation] = {}
         header = {"gpcommittee_checkpoint": VERSION, "fingerprint": fit_fingerprint}
         content = self._content() if self.path.exists() else b""
@@ -72,7 +78,9 @@ class EvaluationLog:
         KeyError
             If it is not in the log.
         """
-        return self._known[stage, theta.tobytes()]
+        evaluation = self._known[stage, theta.tobytes()]
+        self.reused += 1
+        return evaluation
 
     def add(self, stage: str, theta: FloatArray, evaluation: Evaluation) -> None:
         """Append an evaluation; it is on disk when this returns."""

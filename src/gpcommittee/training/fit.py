@@ -48,6 +48,6 @@ def fit_committee(prepared: Prepared) -> tuple[Committee, Trained | None]:
     else:
         course = trainer.stage(prepared.course, first(most_experts(options.training_experts, n_experts)))
     trained = course.trained
-    if trainer.log is not None and trained.record.reused:
-        trainer.reporter.message(f"Reused {trained.record.reused} evaluations from the checkpoint {trainer.log.path}.")
+    if trainer.log is not None and trainer.log.reused:
+        trainer.reporter.message(f"Reused {trainer.log.reused} evaluations from the checkpoint {trainer.log.path}.")
     return replace(prepared.committee, hyperparameters=trained.hyperparameters), trained

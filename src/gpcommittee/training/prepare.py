@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import gpytorch
@@ -16,11 +16,12 @@ from gpcommittee.errors import InvalidParameterError
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.progress import Reporter
-from gpcommittee.records import FloatArray, Hyperparameters, IntArray, Partition
+from gpcommittee.records import FloatArray, Hyperparameters, IntArray, KernelScore, Partition
 from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
+from gpcommittee.training.families import choose_family
 from gpcommittee.training.metric import input_scales
 from gpcommittee.training.part import Part
-from gpcommittee.training.schedule import expert_order, pilot_sizes
+from gpcommittee.training.schedule import COMPARED, expert_order, pilot_sizes
 from gpcommittee.training.space import SearchSpace
 from gpcommittee.training.staged import EARLY_TOLERANCE, Course, Trainer
 
@@ -71,9 +72,13 @@ class Prepared:
     metric : str
         In which the rows were divided.
     course : Course
-        Stages that learned the metric, if any.
+        Stages that chose the kernel or learned the metric, if any.
     trainer : Trainer
     options : FitOptions
+    kernel_name : str
+        The kernel's.
+    kernel_scores : mapping of str to KernelScore
+        Of all kernels, if several were compared.
     """
 
     committee: Committee
@@ -82,6 +87,8 @@ class Prepared:
     course: Course
     trainer: Trainer
     options: FitOptions
+    kernel_name: str
+    kernel_scores: Mapping[str, KernelScore]
 
 
 def arrange(
@@ -114,7 +121,7 @@ def arrange(
 
 
 def prepare(
-    kernel: KernelFunction,
+    kernels: Mapping[str, KernelFunction],
     X: FloatArray,
     y: FloatArray,
     noise_variance: float,
@@ -123,14 +130,17 @@ def prepare(
     engine: Engine,
     reporter: Reporter,
 ) -> Prepared:
-    """Divide the rows among experts, in the learned metric if that is asked for.
+    """Choose the kernel and divide the rows among experts, in the learned metric if that is asked for.
+
+    Of several kernels, the one that does best on a few experts is chosen, and training goes on from where it ended.
 
     In the learned metric rows are divided as they are, lengthscales are learned on a few experts, and rows are divided
     again with the inputs divided by the lengthscales. Where nothing is optimised, the kernel's present ones serve.
 
     Parameters
     ----------
-    kernel : KernelFunction
+    kernels : mapping of str to KernelFunction
+        By name; several are compared, which takes optimising.
     X : ndarray, shape (n_rows, n_features)
         Standardised inputs.
     y : ndarray, shape (n_rows,)
@@ -156,30 +166,67 @@ def prepare(
         If an expert's covariance cannot be factored at the start.
     """
     partition = divide(X)
+    order = expert_order(partition.n_experts, options.seed)
     most = most_experts(options.training_experts, partition.n_experts)
-    start = np.append(kernel.start, np.log(noise_variance))
-    log = _open_log(kernel, start, X, y, partition, options)
-    trainer = Trainer(
-        kernel, SearchSpace.of(kernel), options.objective, start, len(y), options.max_evaluations, engine, reporter, log
-    )
-    course, metric = Course(start), "standardised"
+    trainers = _trainers(kernels, X, y, noise_variance, partition, options, engine, reporter)
+    name, scores = next(iter(trainers)), dict[str, KernelScore]()
+    course, metric = Course(trainers[name].start), "standardised"
+    if len(trainers) > 1:
+        part = Part.of_rows(kernels[name], X, y, partition, order[: min(COMPARED, most)])
+        chosen = choose_family(trainers, part)
+        name, course, scores = chosen.name, chosen.course, dict(chosen.scores)
+        reporter.message(f"Chose the kernel {name} among {len(scores)} on {part.rows.sum():,} rows.")
+    kernel, trainer = kernels[name], replace(trainers[name], trying="")
     if options.partition_metric == "learned" and partition.n_experts > 2 and X.shape[1] > 1:
         if options.optimise:
-            order = expert_order(partition.n_experts, options.seed)
-            course = _pilot(trainer, X, y, partition, [order[:n] for n in pilot_sizes(partition.n_experts, most)])
+            sizes = pilot_sizes(partition.n_experts, most)
+            course = _pilot(trainer, course, X, y, partition, [order[:n] for n in sizes])
         scales = input_scales(kernel, course.theta[:-1], X)
         if scales is not None:
             partition, metric = divide(X / scales), "learned"
     arranged = arrange(kernel, X, y, partition, noise_variance)
     committee = replace(arranged, hyperparameters=course.hyperparameters)
-    return Prepared(committee, partition, metric, course, trainer, options)
+    return Prepared(committee, partition, metric, course, trainer, options, name, scores)
 
 
-def _pilot(trainer: Trainer, X: FloatArray, y: FloatArray, partition: Partition, parts: Sequence[IntArray]) -> Course:
-    """Stages on a few experts, which learn the metric."""
-    course = Course(trainer.start)
+def _trainers(
+    kernels: Mapping[str, KernelFunction],
+    X: FloatArray,
+    y: FloatArray,
+    noise_variance: float,
+    partition: Partition,
+    options: FitOptions,
+    engine: Engine,
+    reporter: Reporter,
+) -> dict[str, Trainer]:
+    """One for each kernel, with one log."""
+    starts = [np.append(kernel.start, np.log(noise_variance)) for kernel in kernels.values()]
+    log = _open_log(list(kernels.values()), starts, X, y, partition, options)
+    return {
+        name: Trainer(
+            kernel,
+            SearchSpace.of(kernel),
+            options.objective,
+            start,
+            len(y),
+            options.max_evaluations,
+            engine,
+            reporter,
+            log,
+            trying=name,
+        )
+        for (name, kernel), start in zip(kernels.items(), starts, strict=True)
+    }
+
+
+def _pilot(
+    trainer: Trainer, course: Course, X: FloatArray, y: FloatArray, partition: Partition, parts: Sequence[IntArray]
+) -> Course:
+    """Stages on a few experts, which learn the metric: those on more experts than the course has seen."""
+    seen = course.stages[-1].n_experts if course.stages else 0
     for experts in parts:
-        course = trainer.stage(course, Part.of_rows(trainer.kernel, X, y, partition, experts), EARLY_TOLERANCE)
+        if len(experts) > seen:
+            course = trainer.stage(course, Part.of_rows(trainer.kernel, X, y, partition, experts), EARLY_TOLERANCE)
     return course
 
 
@@ -202,10 +249,17 @@ def most_experts(training_experts: int | str, n_experts: int) -> int:
 
 
 def _open_log(
-    kernel: KernelFunction, start: FloatArray, X: FloatArray, y: FloatArray, partition: Partition, options: FitOptions
+    kernels: Sequence[KernelFunction],
+    starts: Sequence[FloatArray],
+    X: FloatArray,
+    y: FloatArray,
+    partition: Partition,
+    options: FitOptions,
 ) -> EvaluationLog | None:
     if options.checkpoint is None or not options.optimise:
         return None
     versions = (torch.__version__, gpytorch.__version__, scipy.__version__)
-    settings = (kernel.identity, str(kernel.dtype), options.objective, *versions)
-    return EvaluationLog(options.checkpoint, fingerprint(settings, (start, partition.offsets, partition.order, X, y)))
+    identities = [kernel.identity for kernel in kernels]
+    settings = (*identities, str(kernels[0].dtype), options.objective, *versions)
+    arrays = (*starts, partition.offsets, partition.order, X, y)
+    return EvaluationLog(options.checkpoint, fingerprint(settings, arrays))

@@ -57,6 +57,10 @@ PILOT = 16
 """Most experts on which lengthscales are learned for the partition in their metric."""
 
 
+COMPARED = 8
+"""Experts on which families of kernels are compared."""
+
+
 def expert_order(n_experts: int, seed: int) -> IntArray:
     """The order in which experts join, shape (n_experts,): the communication expert, then the others at random.
 

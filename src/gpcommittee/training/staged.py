@@ -96,6 +96,8 @@ class Trainer:
     engine : Engine
     reporter : Reporter
     log : EvaluationLog or None
+    trying : str, default=""
+        Name of the kernel, where several are compared.
     """
 
     kernel: KernelFunction
@@ -107,6 +109,7 @@ class Trainer:
     engine: Engine
     reporter: Reporter
     log: EvaluationLog | None
+    trying: str = ""
 
     def stage(self, course: Course, part: Part, value_tolerance: float = VALUE_TOLERANCE) -> Course:
         """One more stage, on a part of the experts.
@@ -149,10 +152,14 @@ class Trainer:
             theta,
             self.max_evaluations,
             self.reporter,
-            None if self.log is None else StageLog(self.log, part.key),
+            None if self.log is None else StageLog(self.log, f"{self.trying}{part.key}"),
             value_tolerance=value_tolerance,
-            stage_name="train" if part.is_whole else f"train on {len(part.blocks)} of {part.n_committee:,} experts",
+            stage_name=self._stage_name(part),
         )
+
+    def _stage_name(self, part: Part) -> str:
+        verb = f"try {self.trying}" if self.trying else "train"
+        return verb if part.is_whole else f"{verb} on {len(part.blocks)} of {part.n_committee:,} experts"
 
     def _loss(self, course: Course, part: Part, theta: FloatArray) -> float | None:
         """Expected loss at the optimum of a part, None where nothing tells."""

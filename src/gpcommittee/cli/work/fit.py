@@ -133,6 +133,8 @@ def _table_line(data: Path, plan: ColumnPlan, table: TableRows) -> str:
 
 def _summary(model: CommitteeRegressor, plan: ColumnPlan, seconds: float) -> Iterator[tuple[str, str]]:
     yield "experts", _sizes(model.partition_.sizes)
+    if model.kernel_scores_:
+        yield "kernel", _chosen_kernel(model)
     yield "lengthscales", _lengthscales(model, plan)
     noise_std = model.scaling_.y_scale * np.sqrt(model.noise_variance_)
     yield "noise", f"standard deviation {noise_std:.4g} (variance {model.noise_variance_:.3g} of the target's)"
@@ -160,6 +162,15 @@ def _chosen(model: CommitteeRegressor) -> str:
         lines.append((name, *("undefined" if number is None else f"{number:.4g}" for number in numbers)))
     table = "\n".join(f"    {name:<14}" + "".join(f"{value:>11}" for value in values) for name, *values in lines)
     return f"{model.aggregation_}, by MSLL on {counted(scores[0][1].n_points, 'row')} held out\n{table}"
+
+
+def _chosen_kernel(model: CommitteeRegressor) -> str:
+    """The kernel that was chosen, and how all of them did, the best first."""
+    scores = sorted(model.kernel_scores_.items(), key=lambda item: item[1].criterion)
+    lines = [("", "objective", "criterion")]
+    lines += [(name, f"{score.objective:.4f}", f"{score.criterion:.4f}") for name, score in scores]
+    table = "\n".join(f"    {name:<20}" + "".join(f"{value:>11}" for value in values) for name, *values in lines)
+    return f"{model.kernel_name_}, by nats per row on {counted(scores[0][1].n_rows, 'row')}\n{table}"
 
 
 def _sizes(sizes: IntArray) -> str:

@@ -54,6 +54,7 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
 def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "table", f"{counted(plan.n_rows, 'row')}, {counted(plan.n_features, 'feature')}"
     yield "experts", _experts(plan)
+    yield "kernel", plan.kernel
     yield (
         "machine",
         f"{counted(plan.n_workers, 'thread')}, {plan.machine_rate / 1e9:.3g} GFLOP/s in matrix products together",
