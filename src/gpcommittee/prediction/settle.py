@@ -18,7 +18,7 @@ from torch import Tensor
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Aggregate, Context, Term, finish, merge
 from gpcommittee.aggregation.accumulator import choose
 from gpcommittee.prediction.node import PIVOTS, Sample, part
-from gpcommittee.prediction.selection import always_needed, as_columns, leads_best
+from gpcommittee.prediction.selection import always_needed, as_columns
 from gpcommittee.records import Moments
 
 HIDDEN = 5.0
@@ -92,7 +92,7 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
     outcome = finish(rule, merge(known, _sum(rule, sample.exact, sample.dispersion, context)), context)
     cautious = _cautious(sample.exact, reference, (1 + HIDDEN * sample.left) * sample.largest)
     changes = partial(_changes, rule, sample, outcome, noise_variance)
-    free = ~_may_lead(rule, sample, cautious, known, context)
+    free = ~_may_be_best(rule, sample, cautious, known, context)
     for expert in always_needed(rule):
         free[torch.from_numpy(sample.node.experts == expert)] = False
     left_out = _smallest(changes(cautious, slice(None)), free, allowance)
@@ -198,10 +198,8 @@ def _together(values: Tensor) -> Tensor:
     return torch.maximum(values.cumsum(dim=1).abs(), 2 * values.square().cumsum(dim=1).sqrt())
 
 
-def _may_lead(rule: AdditiveRule, sample: Sample, cautious: Moments, known: Accumulator, context: Context) -> Tensor:
-    """Candidates that may be the most certain expert somewhere, where that one has a weight of its own."""
-    if not leads_best(rule):
-        return torch.zeros(len(sample.node.experts), dtype=torch.bool)
+def _may_be_best(rule: AdditiveRule, sample: Sample, cautious: Moments, known: Accumulator, context: Context) -> Tensor:
+    """Candidates that may be the most certain expert somewhere: the sum rests on it, or it has a weight of its own."""
     best = _sum(rule, sample.exact, sample.dispersion, context).lead
     assert best is not None
     if known.lead is not None:
