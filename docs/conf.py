@@ -38,8 +38,10 @@ bibtex_reference_style = "author_year"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-# Metadata-routing setters that scikit-learn attaches to every estimator.
-autodoc_default_options = {"exclude-members": "set_fit_request, set_predict_request, set_score_request"}
+# Metadata routing, which scikit-learn attaches to every estimator.
+autodoc_default_options = {
+    "exclude-members": "get_metadata_routing, set_fit_request, set_predict_request, set_score_request"
+}
 numpydoc_show_class_members = False
 
 # Examples in docstrings are run by pytest; here only {doctest} and {testcode} blocks of the pages are.

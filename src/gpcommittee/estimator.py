@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,31 +15,24 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
+from gpcommittee._fitted import CALIBRATIONS
 from gpcommittee._held_out import choose_rule, is_auto
-from gpcommittee._input import checked_inputs, checked_observations, checked_training_data, unchanged_on_failure
+from gpcommittee._input import checked_inputs, checked_training_data, unchanged_on_failure
+from gpcommittee._intervals import IntervalMixin
+from gpcommittee._model_file import ModelFileMixin
 from gpcommittee.aggregation import NPAE, Rule, make_rule
 from gpcommittee.choices import check_choice
-from gpcommittee.conformal import ConformalScores, conformal_quantile, conformal_scores
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import Engine, make_engine, plain_torch
-from gpcommittee.errors import (
-    BoundWarning,
-    ConvergenceWarning,
-    GPCommitteeWarning,
-    InvalidParameterError,
-    JitterWarning,
-    ModelFileError,
-    PrecisionWarning,
-)
+from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.metrics import ScoreReport, half_width_in_deviations
+from gpcommittee.metrics import ScoreReport
 from gpcommittee.partition import DISTANCE_PARTITIONERS, partition_from_labels, partition_rows, resolve_sizes
-from gpcommittee.persistence import StoredModel, prior_names, read_model, write_model
 from gpcommittee.precision import torch_dtype
-from gpcommittee.prediction import FactorStore, Request, factor_budget, npae_covariance, predict_rules
-from gpcommittee.progress import Reporter, reporter_for
-from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
+from gpcommittee.prediction import Request, npae_covariance
+from gpcommittee.progress import Reporter
+from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation
 from gpcommittee.training import (
     METRICS,
     OBJECTIVES,
@@ -54,10 +46,8 @@ from gpcommittee.training import (
     stopping_advice,
 )
 
-CALIBRATIONS = ("loo", None)
 
-
-class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression by a committee of experts.
 
     Rows are divided among experts, which share one kernel and one noise variance, learned by the experts' likelihood.
@@ -357,121 +347,6 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._predict(X, aggregations, mean_only=False)
 
-    def conformalize(
-        self, X: ArrayLike, y: ArrayLike, aggregations: Sequence[str | Rule] | None = None
-    ) -> CommitteeRegressor:
-        """Give ``predict_interval`` a guarantee, by the errors at rows that the fit has not seen.
-
-        An interval then holds a new observation with probability at least its level, if these rows and the new one are
-        exchangeable: drawn alike, whatever the distribution and however wrong the model. The probability is over the
-        draw of both, on average over inputs, not at each of them. Predictions themselves stay the same. Fitting again
-        takes the guarantee away.
-
-        Parameters
-        ----------
-        X : array-like or data frame, shape (n_rows, n_features)
-            Not rows of the fit: a model's errors at its own rows are too small, and there is no guarantee by them.
-            At least level / (1 - level) rows for intervals of a level: 19 for 0.95, 99 for 0.99. With few rows
-            intervals vary much with the draw of these; a thousand are usual.
-        y : array-like, shape (n_rows,) or (n_rows, 1)
-        aggregations : sequence of str or Rule, optional
-            Rules for which intervals can be asked, all in one pass. Default: the estimator's own alone.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        InvalidInputError, InvalidTypeError
-            If the rows are not finite numbers of matching shapes in the columns of the fit.
-        InvalidParameterError
-            As in ``predict_rules``.
-        NotPositiveDefiniteError
-            If no allowed jitter lets an expert's covariance be factored.
-        MemoryBudgetError
-            If NPAE does not fit the memory budget.
-
-        References
-        ----------
-        Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018), "Distribution-free predictive inference for regression",
-        JASA.
-        """
-        check_is_fitted(self)
-        inputs, target = checked_observations(self, X, y)
-        rules = self._rules([self.aggregation] if aggregations is None else aggregations)
-        predictions = self._predict_checked(inputs, rules, mean_only=False, stacklevel=4)
-        self._set_conformal(conformal_scores(rules, predictions, target, self.calibration, float(self.tolerance)))
-        return self
-
-    def predict_interval(
-        self, X: ArrayLike, level: float = 0.95, aggregation: str | Rule | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Predict the central interval of a new observation at new points.
-
-        Conformal after ``conformalize``, with the guarantee given there; Gaussian before.
-
-        Parameters
-        ----------
-        X : array-like or data frame, shape (n_points, n_features)
-        level : float, default=0.95
-            Probability of the interval, strictly between 0 and 1.
-        aggregation : str or Rule, optional
-            Default: the estimator's own. After ``conformalize``, one of the rules given there.
-
-        Returns
-        -------
-        lower, upper : ndarray, shape (n_points,)
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        InvalidInputError, InvalidTypeError
-            As in ``predict``.
-        InvalidParameterError
-            As in ``predict``, and if the level is outside (0, 1). After ``conformalize`` also if there were too few
-            rows for the level, no scores of the rule, or a setting that changes predictions has changed since.
-        NotPositiveDefiniteError, MemoryBudgetError
-            As in ``predict``.
-        """
-        deviations = self.interval_half_width(level, aggregation)
-        rule = self.aggregation if aggregation is None else aggregation
-        prediction = self._predict(X, [rule], mean_only=False)[0]
-        half_width = deviations * np.sqrt(cast(FloatArray, prediction.var_noisy))
-        return prediction.mean - half_width, prediction.mean + half_width
-
-    def interval_half_width(self, level: float = 0.95, aggregation: str | Rule | None = None) -> float:
-        """Half the width of the intervals that ``predict_interval`` returns, in standard deviations.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-        aggregation : str or Rule, optional
-            As in ``predict_interval``.
-
-        Returns
-        -------
-        float
-            1.96 at 0.95 before ``conformalize``; after it, more where the model is overconfident.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        InvalidParameterError
-            As in ``predict_interval``.
-        """
-        check_is_fitted(self)
-        gaussian = half_width_in_deviations(level)
-        if self.conformal_ is None:
-            return gaussian
-        self.conformal_.check_settings(self.calibration, self.tolerance)
-        rule = self._rules([self.aggregation if aggregation is None else aggregation])[0]
-        return conformal_quantile(self.conformal_.of(rule), level)
-
     def predict_covariance(
         self, X: ArrayLike, aggregation: str | Rule = "npae", include_noise: bool = True
     ) -> tuple[FloatArray, FloatArray]:
@@ -528,133 +403,6 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._warn_of_numerics(stacklevel=3)
         return mean, covariance
 
-    def save(self, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted model to one file, whole or not at all.
-
-        Parameters
-        ----------
-        path : path-like
-        metadata : mapping, optional
-            Anything JSON can hold, kept beside the model; ``gpcommittee.persistence.read_metadata`` reads it.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        InvalidParameterError
-            If a setting, such as a rule of your own, or the metadata cannot be stored.
-        ModelFileError
-            If the file cannot be written; one that was there before is unchanged.
-
-        Warns
-        -----
-        GPCommitteeWarning
-            If the kernel has priors, which a model file does not keep.
-        """
-        check_is_fitted(self)
-        if isinstance(self.kernel, Kernel) and (priors := prior_names(self.kernel)):
-            warnings.warn(
-                f"The kernel's priors ({', '.join(priors)}) are not stored: the loaded model predicts the same, but "
-                "fitting it again is fitting without them.",
-                GPCommitteeWarning,
-                stacklevel=2,
-            )
-        names = getattr(self, "feature_names_in_", None)
-        model = StoredModel(
-            settings=self.get_params(deep=False),
-            committee=self.committee_,
-            partition=self.partition_,
-            scaling=self.scaling_,
-            training=self.training_,
-            aggregation=self.aggregation_,
-            scores={name: report.to_dict() for name, report in self.aggregation_scores_.items()},
-            conformal=self.conformal_,
-            kernel_name=self.kernel_name_,
-            kernel_scores=self.kernel_scores_,
-            feature_names=None if names is None else tuple(names),
-            metadata=dict(metadata or {}),
-        )
-        write_model(path, model)
-
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], kernel: Kernel | None = None, device: str | torch.device | None = None
-    ) -> CommitteeRegressor:
-        """Read a model file; nothing in it is executed.
-
-        Parameters
-        ----------
-        path : path-like
-        kernel : gpytorch.kernels.Kernel, optional
-            Needed if the model was fitted with a kernel class of your own.
-        device : str or torch.device, optional
-            Where to predict, such as "cpu" for a model that was fitted on a GPU. Default: where it was fitted.
-
-        Raises
-        ------
-        InvalidParameterError
-            If the device cannot be used here, or a kernel is needed and not given or has another structure.
-        ModelFileError
-            If the file cannot be read, is corrupted, of an unknown version, or not a model file.
-        """
-        stored = read_model(path, kernel)
-        model = cls(**_known_settings(cls, stored.settings, path))
-        if device is not None:
-            model.device = device
-        committee = stored.committee.on(settings.device(model.device))
-        scores = {name: ScoreReport.from_dict(report) for name, report in stored.scores.items()}
-        model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation, scores)
-        model._set_conformal(stored.conformal)
-        model.kernel_name_ = stored.kernel_name or settings.kernel_name(model.kernel)
-        model.kernel_scores_ = stored.kernel_scores
-        model.n_features_in_ = stored.committee.X.shape[1]
-        if stored.feature_names is not None:
-            model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
-        return model
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "committee_")
-
-    def _predict(self, X: ArrayLike, aggregations: Sequence[str | Rule], mean_only: bool) -> list[Prediction]:
-        check_is_fitted(self)
-        rules = self._rules(aggregations)
-        return self._predict_checked(checked_inputs(self, X), rules, mean_only, stacklevel=5)
-
-    def _rules(self, aggregations: Sequence[str | Rule]) -> list[Rule]:
-        if isinstance(aggregations, str):
-            raise InvalidParameterError(f"aggregations must be a sequence, such as [{aggregations!r}].")
-        return [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
-
-    def _predict_checked(
-        self, inputs: FloatArray, rules: Sequence[Rule], mean_only: bool, stacklevel: int
-    ) -> list[Prediction]:
-        store = self._current_store()
-        engine, reporter = self._prediction_engine(), self._reporter()
-        tolerance = settings.not_negative("tolerance", self.tolerance)
-        with plain_torch():
-            predictions = predict_rules(
-                store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only, tolerance=tolerance
-            )
-        self._warn_of_numerics(stacklevel)
-        return predictions
-
-    def _warn_of_numerics(self, stacklevel: int) -> None:
-        store = self._store
-        if store.in_double:
-            warnings.warn(
-                f"The covariances of {len(store.in_double)} of {store.committee.n_experts} experts are too close to "
-                "singular for float32; these are computed in float64, which takes twice the memory and time.",
-                PrecisionWarning,
-                stacklevel=stacklevel,
-            )
-        if store.largest_jitter > 0:
-            warnings.warn(
-                f"An expert's covariance needed jitter of {store.largest_jitter:.1e} of the mean prior variance; "
-                "predictions there are slightly smoother than the model says.",
-                JitterWarning,
-                stacklevel=stacklevel,
-            )
-
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         check_choice("objective", self.objective, OBJECTIVES)
@@ -675,16 +423,6 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             objective=self.objective,
             seed=settings.seed(self.random_state),
         )
-
-    def _reporter(self) -> Reporter:
-        return reporter_for(settings.count("verbose", self.verbose, 0))
-
-    def _prediction_engine(self) -> Engine:
-        return make_engine(self.n_jobs, self.committee_.kernel.device)
-
-    def _factor_budget(self, committee: Committee) -> float:
-        budget = settings.optional_positive("memory_budget", self.memory_budget)
-        return factor_budget(budget, committee.kernel.device)
 
     def _kernel_functions(self, n_features: int) -> dict[str, KernelFunction]:
         kernels = settings.kernels(self.kernel, n_features)
@@ -729,44 +467,6 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = choose_rule(self._new_store(committee), scaling, seed, engine, reporter)
         return chosen.name, dict(chosen.scores)
 
-    def _set_fitted(
-        self,
-        committee: Committee,
-        partition: Partition,
-        scaling: Standardisation,
-        record: TrainingRecord | None,
-        aggregation: str | Rule,
-        scores: dict[str, ScoreReport],
-    ) -> None:
-        """Take the parts of a fitted model, from training or from a file."""
-        theta = committee.hyperparameters.kernel
-        self.committee_ = committee
-        self.partition_ = partition
-        self.scaling_ = scaling
-        self.training_ = record
-        self.aggregation_ = aggregation
-        self.aggregation_scores_ = scores
-        self._set_conformal(None)
-        self.kernel_ = committee.kernel.with_parameters(theta)
-        self.noise_variance_ = committee.noise_variance
-        noise = np.array(committee.noise_variance)
-        self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
-        self._store = self._new_store(committee)
-
-    def _set_conformal(self, conformal: ConformalScores | None) -> None:
-        self.conformal_ = conformal
-
-    def _current_store(self) -> FactorStore:
-        """The factors kept so far, as long as they do for the present settings."""
-        check_choice("calibration", self.calibration, CALIBRATIONS)
-        if self._store.calibrated != (self.calibration is not None):
-            self._store = self._new_store(self.committee_)
-        self._store.budget = self._factor_budget(self.committee_)
-        return self._store
-
-    def _new_store(self, committee: Committee) -> FactorStore:
-        return FactorStore(committee, self._factor_budget(committee), self.calibration is not None)
-
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
         for message in bound_messages(trained.at_lower, trained.at_upper, names):
@@ -778,12 +478,3 @@ class CommitteeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-def _known_settings(
-    estimator: type[CommitteeRegressor], settings: Mapping[str, Any], path: str | os.PathLike[str]
-) -> Mapping[str, Any]:
-    known = set(inspect.signature(estimator).parameters)
-    if unknown := sorted(set(settings) - known):
-        raise ModelFileError(f"The model file '{path}' has settings that this version does not know: {unknown}.")
-    return settings

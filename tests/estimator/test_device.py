@@ -32,7 +32,8 @@ def elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         yield torch.device("cuda")
         return
     memory = 1e9 if request.param == "pretend" else 0.0
-    monkeypatch.setattr("gpcommittee.estimator.make_engine", lambda n_jobs, device: SerialEngine(memory))
+    for module in ("estimator", "_fitted"):
+        monkeypatch.setattr(f"gpcommittee.{module}.make_engine", lambda n_jobs, device: SerialEngine(memory))
     with pretend_device() as device:
         yield device
 
