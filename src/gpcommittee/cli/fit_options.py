@@ -69,7 +69,7 @@ ExpertSize = Annotated[
         min=1,
         metavar="N",
         rich_help_panel=COMMITTEE,
-        show_default="500",
+        show_default="1,000 up to 20,000 rows, falling to 500 at 40,000",
         help="Rows per expert, instead of --n-experts.",
     ),
 ]
@@ -79,8 +79,9 @@ CommunicationSize = Annotated[
         min=1,
         metavar="N",
         rich_help_panel=COMMITTEE,
-        show_default="as in an expert",
-        help="Rows in the communication set, which every expert of grbcm sees.",
+        show_default="2,000 up to 20,000 rows, falling to 500 at 80,000, at most a fifth",
+        help="Rows in the communication set, which every expert of grbcm sees. With --n-experts or --expert-size, as "
+        "many as in an expert.",
     ),
 ]
 PartitionBy = Annotated[
@@ -119,8 +120,8 @@ ConformalRows = Annotated[
         metavar="N",
         rich_help_panel=COMMITTEE,
         show_default="none",
-        help="Random rows, as in 1000, that are not fitted but decide how wide intervals must be: these then hold "
-        "at least their share of new rows that are like these, whatever the data. 19 allow 95%.",
+        help="Random rows, as in 1000 and at most half, that are not fitted but decide how wide intervals must be: "
+        "these then hold at least their share of new rows that are like these, whatever the data. 19 allow 95%.",
     ),
 ]
 Tolerance = Annotated[

@@ -103,7 +103,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     >>> nearest("matern3", KernelName)
     ' Did you mean matern32?'
     """
-    close = get_close_matches(name, [str(known) for known in names], n=1)
+    close = get_close_matches(name.lower(), [str(known) for known in names], n=1)
     return f" Did you mean {close[0]}?" if close else ""
 
 
@@ -219,7 +219,7 @@ MemoryBudget = Annotated[
 ]
 TOLERANCE_HELP = (
     "Change of a prediction, in its standard deviations, for which experts that hardly matter are left out; as in "
-    "0.001, and 0 for every expert."
+    "0.001, and 0 for every expert. For grbcm, rbcm and bcm with at least 50 experts."
 )
 Tolerance = Annotated[
     float | None,
