@@ -101,7 +101,8 @@ def main() -> None:
     )
     text = (
         "# Defaults against the paper's configuration\n\n"
-        f"`make bench-defaults`, one thread. Experts of {EXPERT_SIZE} rows in the paper's configuration. {studies}.\n\n"
+        f"`make bench-defaults`, one thread. The paper's configuration has experts of {EXPERT_SIZE} rows. "
+        f"{studies}.\n\n"
         "<!-- table -->\n\n" + "\n".join(table) + f"\n\n{provenance()}\n"
     )
     RESULT.write_text(text, encoding="utf-8")
