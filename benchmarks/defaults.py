@@ -51,7 +51,8 @@ def defaults(study: Study, n_rows: int, seed: int) -> CommitteeRegressor:
 
 def paper(study: Study, n_rows: int, seed: int) -> CommitteeRegressor:
     model = paper_committee(round(n_rows / EXPERT_SIZE), random_state=seed)
-    return model.set_params(kernel=study.kernel, n_jobs=1)
+    model.set_params(kernel=study.kernel, n_jobs=1)
+    return model
 
 
 CONFIGURATIONS: dict[str, Callable[[Study, int, int], CommitteeRegressor]] = {"paper": paper, "defaults": defaults}
@@ -69,6 +70,8 @@ def run(name: str, configuration: str, seed: int) -> list[float]:
     seconds = time.process_time() - start
     moments = {"y_train_mean": float(data.y_train.mean()), "y_train_var": float(data.y_train.var())}
     report = score_report(data.y_test, mean, std, **moments)
+    assert report.smse is not None
+    assert report.msll is not None
     return [report.smse, report.msll, report.mean_squared_z, report.coverage, seconds]
 
 
