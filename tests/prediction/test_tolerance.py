@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +19,25 @@ from gpcommittee.partition import PartitionSizes, partition_rows
 from gpcommittee.prediction import FactorStore, predict, predict_rules
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray, Hyperparameters, Prediction
+
+
+class StageSeen:
+    def __init__(self, total: int | None) -> None:
+        self.total = total
+        self.advances: list[int] = []
+
+    def advance(self, n: int = 1, note: str | None = None) -> None:
+        self.advances.append(n)
+
+
+class StagesSeen(SilentReporter):
+    def __init__(self) -> None:
+        self.seen: list[StageSeen] = []
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> Iterator[StageSeen]:
+        self.seen.append(StageSeen(total))
+        yield self.seen[-1]
 
 
 @pytest.fixture(autouse=True)
@@ -255,3 +276,14 @@ def test_experts_that_know_only_where_no_check_is(
     x = np.concatenate([np.linspace(-2.5, 2.5, 300)[:, None], points(300, 1), X[:150] + 1e-3])
     for tolerance in (1e-1, 1e-3):
         assert_within(committee, x, rule, tolerance)
+
+
+@pytest.mark.parametrize("n_points", [40, 700, 1500, 5000])
+def test_progress_ends_where_it_said_it_would(n_points: int) -> None:
+    committee = make_committee(60, 25)
+    stages = StagesSeen()
+    store = FactorStore(committee, 3e5)
+    predict_rules(store, identity_scaling(2), points(n_points), [GRBCM()], SerialEngine(), stages, tolerance=0.1)
+    [stage] = stages.seen
+    assert stage.total == sum(stage.advances)
+    assert len(stage.advances) > 1 or n_points < 256

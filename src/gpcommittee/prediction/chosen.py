@@ -133,13 +133,21 @@ def chosen_moments(
     like = store.communication(engine).lower
     nodes = [root(rows, experts, like) for rows in nearby_groups(spread, LARGEST_NODE)]
     leaves: list[Node] = []
-    with reporter.stage("predict", len(request.X)) as stage:
+    with reporter.stage("predict", sum(map(_steps, nodes))) as stage:
         while nodes:
-            settled = _settled(job, landmarks, nodes)
+            settled = _settled(job, landmarks, nodes, stage)
             leaves += [node for node in settled if len(node.rows) <= LARGEST_LEAF]
             nodes = [part for node in settled if len(node.rows) > LARGEST_LEAF for part in _parts(node, spread)]
         _finish_leaves(job, landmarks, leaves, outputs, stage)
     return outputs
+
+
+def _steps(node: Node) -> int:
+    """Points times the nodes that each of them goes through, its leaf included."""
+    levels, size = 2, len(node.rows)
+    while size > LARGEST_LEAF:
+        levels, size = levels + 1, -(-size // PARTS)
+    return levels * len(node.rows)
 
 
 def _parts(node: Node, spread: FloatArray) -> list[Node]:
@@ -175,7 +183,7 @@ class _Try:
         return 0 if self.sample is None else self.sample.n_bytes
 
 
-def _settled(job: _Job, landmarks: Mapping[int, Landmarks], nodes: Sequence[Node]) -> list[Node]:
+def _settled(job: _Job, landmarks: Mapping[int, Landmarks], nodes: Sequence[Node], stage: Stage) -> list[Node]:
     """The nodes with those experts in the sum that their samples settle."""
     done: list[Node] = []
     for tries in job.batches(partial(_sampled, job, landmarks), nodes):
@@ -194,6 +202,7 @@ def _settled(job: _Job, landmarks: Mapping[int, Landmarks], nodes: Sequence[Node
             for sample, total, each in zip(samples, totals, decisions, strict=True)
         )
         done += [one.node if one.sample is None else next(settled) for one in tries]
+        stage.advance(sum(len(one.node.rows) for one in tries))
     return done
 
 
