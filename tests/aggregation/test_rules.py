@@ -21,14 +21,18 @@ from gpcommittee.aggregation import (
     AdditiveRule,
     Barycenter,
     Communication,
+    Context,
     Experts,
     GPoE,
     MostCertain,
     NormalisedGPoE,
     PoE,
+    Reference,
     Rule,
     Term,
+    add,
     empty,
+    finish,
     make_rule,
     merge,
     rule_from_spec,
@@ -38,6 +42,7 @@ from gpcommittee.aggregation import (
 from gpcommittee.aggregation.grbcm import Lead
 from gpcommittee.aggregation.rule import Level
 from gpcommittee.errors import InvalidParameterError
+from gpcommittee.records import Moments
 from naive import NaiveGP, aggregate
 
 LEVELS: tuple[Level, ...] = ("latent", "observation")
@@ -215,6 +220,36 @@ def test_the_first_of_equally_certain_experts_leads() -> None:
     lead = merge(single(Term(ones, ones, ones, ones)), single(Term(ones, ones, 2 * ones, ones))).lead
     assert lead is not None
     assert torch.equal(lead.shift, ones)
+
+
+@given(count=st.integers(1, 30), seed=st.integers(0, 99))
+@each_rule(ALL_RULES)
+def test_the_dispersion_lies_between_those_of_the_experts_and_the_prior(
+    rule: AdditiveRule, count: int, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    prior, zeros = torch.full((6,), 2.0, dtype=torch.float64), torch.zeros(6, dtype=torch.float64)
+    known = torch.from_numpy(generator.uniform(0.5, 1.9, 6))
+    dispersions = 10.0 ** generator.uniform(-1, 1, count + 1)
+    context = Context(prior, Moments(zeros, known, float(dispersions[0])), 1e-3)
+    most = known if rule.experts is Experts.AUGMENTED else prior
+    total = empty(prior)
+    for expert in range(1, count + 1):
+        variance = most * torch.from_numpy(10.0 ** generator.uniform(-4, 0, 6))
+        total = add(rule, total, Moments(zeros, variance, float(dispersions[expert])), context, expert)
+    found = finish(rule, total, context).dispersion
+    within = [1.0, *dispersions] if rule.reference is Reference.COMMUNICATION else [1.0, *dispersions[1:]]
+    assert (found >= (1 - 1e-12) * min(within)).all()
+    assert (found <= (1 + 1e-12) * max(within)).all()
+
+
+def test_the_most_certain_expert_has_its_own_dispersion() -> None:
+    prior, zero = torch.full((1,), 2.0, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+    rule, context = MostCertain(augmented=False), Context(prior, None, 1e-3)
+    total = empty(prior)
+    for expert, (variance, dispersion) in enumerate([(1.0, 9.0), (0.5, 4.0), (1.5, 9.0)]):
+        total = add(rule, total, Moments(zero, torch.full_like(prior, variance), dispersion), context, expert)
+    assert finish(rule, total, context).dispersion.item() == pytest.approx(4.0 ** (1 - 0.5 / 2.0), rel=1e-12)
 
 
 @each_rule([*RULES.values(), *PAPER_RULES.values(), *ALL_RULES])

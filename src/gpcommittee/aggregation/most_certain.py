@@ -6,12 +6,12 @@ first one speaks; expert order does not matter otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from gpcommittee.aggregation.accumulator import Accumulator
+from gpcommittee.aggregation.accumulator import Accumulator, single
 from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference
 
 
@@ -46,6 +46,4 @@ class MostCertain(AdditiveRule):
         return torch.ones_like(variance)
 
     def settle(self, total: Accumulator) -> Accumulator:
-        if total.lead is None:
-            return total
-        return replace(total, precision=total.lead.precision, shift=total.lead.shift)
+        return total if total.lead is None else single(total.lead)
