@@ -9,7 +9,16 @@ from gpcommittee.aggregation.most_certain import MostCertain
 from gpcommittee.aggregation.normalised import NormalisedGPoE
 from gpcommittee.aggregation.npae import NPAE, combine
 from gpcommittee.aggregation.poe import GPoE, PoE
-from gpcommittee.aggregation.rule import AdditiveRule, Aggregate, Context, Experts, Reference, Rule, add, finish
+from gpcommittee.aggregation.rule import (
+    AdditiveRule,
+    Aggregate,
+    Context,
+    Experts,
+    Reference,
+    Rule,
+    add,
+    finish,
+)
 from gpcommittee.aggregation.table import PAPER_RULES, RULES, make_rule, rule_from_spec, rule_to_spec
 
 __all__ = [

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from gpcommittee.aggregation.accumulator import Accumulator, single
-from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference
+from gpcommittee.aggregation.form import EitherForm
+from gpcommittee.aggregation.rule import Context
 
 
 @dataclass(frozen=True)
-class MostCertain(AdditiveRule):
+class MostCertain(EitherForm):
     """The expert with the least variance at each test point, alone.
 
     Parameters
@@ -31,16 +32,6 @@ class MostCertain(AdditiveRule):
     Cohen, Mbuvha, Marwala and Deisenroth (2020), "Healing products of Gaussian process experts", ICML, for the softmax
     weights of which this is the limit.
     """
-
-    augmented: bool = True
-
-    @property
-    def experts(self) -> Experts:
-        return Experts.AUGMENTED if self.augmented else Experts.BASE
-
-    @property
-    def reference(self) -> Reference:
-        return Reference.COMMUNICATION if self.augmented else Reference.NONE
 
     def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
         return torch.ones_like(variance)

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from gpcommittee.aggregation.entropy import entropy_gain
-from gpcommittee.aggregation.rule import AdditiveRule, Context, Experts, Reference, reference_distribution
+from gpcommittee.aggregation.form import EitherForm
+from gpcommittee.aggregation.rule import Context, reference_distribution
 from gpcommittee.choices import check_choice
 from gpcommittee.errors import InvalidParameterError
 
@@ -30,7 +31,7 @@ SHARPEST = 1e6
 
 
 @dataclass(frozen=True)
-class NormalisedRule(AdditiveRule):
+class NormalisedRule(EitherForm):
     """A rule that averages over the experts.
 
     Parameters
@@ -49,7 +50,6 @@ class NormalisedRule(AdditiveRule):
 
     averages: ClassVar[bool] = True
 
-    augmented: bool = True
     weights: NormalisedWeights = "entropy"
     sharpness: float | None = None
 
@@ -62,14 +62,6 @@ class NormalisedRule(AdditiveRule):
                 f"{name}: sharpness must be a number from 0 to {SHARPEST:g}, got {self.sharpness!r}; "
                 "the most certain expert alone is the rule MostCertain."
             )
-
-    @property
-    def experts(self) -> Experts:
-        return Experts.AUGMENTED if self.augmented else Experts.BASE
-
-    @property
-    def reference(self) -> Reference:
-        return Reference.COMMUNICATION if self.augmented else Reference.NONE
 
     def weight(self, variance: Tensor, context: Context, expert: int) -> Tensor:
         """Logarithm of the weight, 0 for an expert that knows nothing: rounding then leaves such experts alike."""

@@ -205,12 +205,33 @@ def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Conte
     -------
     Accumulator
     """
-    variance = rule.at_level(moments.var_latent, context)
+    term = term_of(rule, moments.mean, moments.var_latent, math.log(moments.dispersion), context, expert)
+    return merge(total, averaged(term) if rule.averages else single(term))
+
+
+def term_of(
+    rule: AdditiveRule, mean: Tensor, var_latent: Tensor, log_dispersion: Tensor | float, context: Context, expert: int
+) -> Term:
+    """One expert's contribution; of several at once, where the context's arrays have shape (n_points, 1).
+
+    Parameters
+    ----------
+    rule : AdditiveRule
+    mean, var_latent : Tensor, shape (n_points,) or (n_points, n_experts)
+    log_dispersion : float or Tensor of shape (n_experts,)
+    context : Context
+    expert : int
+        Number of the expert; -1 for several that have no number of their own.
+
+    Returns
+    -------
+    Term
+    """
+    variance, prior = rule.at_level(var_latent, context), rule.at_level(context.prior_variance, context)
     weight = rule.weight(variance, context, expert)
-    precision, shift = rule.statistics(moments.mean, variance)
-    log_dispersion, prior = math.log(moments.dispersion), rule.at_level(context.prior_variance, context)
+    precision, shift = rule.statistics(mean, variance)
     if rule.averages:
-        return merge(total, averaged(Term(weight, precision, shift, log_dispersion * (1 - variance / prior))))
+        return Term(weight, precision, shift, log_dispersion * (1 - variance / prior))
     reference = reference_distribution(rule, context)
     if reference is None:
         added = precision - 1 / prior
@@ -218,7 +239,7 @@ def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Conte
         of_reference = rule.statistics(reference.mean, reference.variance)
         precision, shift = precision - of_reference[0], shift - of_reference[1]
         added = precision
-    return merge(total, single(Term(weight, precision, shift, log_dispersion * added)))
+    return Term(weight, precision, shift, log_dispersion * added)
 
 
 def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Aggregate:

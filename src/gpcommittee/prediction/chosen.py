@@ -196,7 +196,7 @@ def _settled(job: _Job, landmarks: Mapping[int, Landmarks], nodes: Sequence[Node
             sample.node.experts[each.from_pivots.numpy()] for sample, each in zip(samples, decisions, strict=True)
         ]
         totals = [sample.node.total for sample in samples]
-        job.with_factors(chosen, partial(_add_from_pivots, job, samples, chosen, totals))
+        job.with_factors(chosen, partial(_sum, job, partial(_from_pivots, job, samples, chosen), chosen, totals))
         settled = iter(
             replace(sample.node, total=total, experts=sample.node.experts[each.open.numpy()])
             for sample, total, each in zip(samples, totals, decisions, strict=True)
@@ -214,8 +214,7 @@ def _sampled(job: _Job, landmarks: Mapping[int, Landmarks], node: Node) -> _Try:
             return _Try(node, None)
         if len(node.experts) == len(landmarks):
             at = sample.sample
-            some = [landmarks[expert] for expert in node.experts]
-            gains = estimated_gain(committee, some, at.x, at.whitened, at.reference.var_latent)
+            gains = estimated_gain(committee, landmarks, node.experts, at)
             context = at.context(job.rule, committee.noise_variance)
             matter = candidates(job.rule, gains, at.reference, context, misfit(communication), job.tolerance)
             node = replace(node, experts=node.experts[matter.numpy()])
@@ -236,18 +235,33 @@ def _see(job: _Job, samples: Sequence[Sample], factors: Mapping[int, Factor]) ->
     list(job.engine.map(lambda task: see(job.request.committee, factors, *task), tasks))
 
 
-def _add_from_pivots(
+def _sum(
     job: _Job,
-    samples: Sequence[Sample],
-    chosen: Sequence[IntArray],
+    part: Callable[[Mapping[int, Factor], int, IntArray], Accumulator],
+    experts: Sequence[IntArray],
     totals: list[Accumulator],
     factors: Mapping[int, Factor],
 ) -> None:
-    tasks = [(i, chosen[i][block]) for i in range(len(samples)) for block in _blocks(chosen[i], factors)]
-    work = partial(add_from_pivots, job.request.committee, job.rule, factors)
-    sums = job.engine.map(lambda task: work(samples[task[0]], task[1]), tasks)
+    """Add to each total its experts whose factors are at hand, block by block in their order."""
+    tasks = [(i, places) for i, of_total in enumerate(experts) for places in _blocks(of_total, factors)]
+    sums = job.engine.map(lambda task: part(factors, *task), tasks)
     for (i, _), total in zip(tasks, sums, strict=True):
         totals[i] = merge(totals[i], total)
+
+
+def _from_pivots(
+    job: _Job,
+    samples: Sequence[Sample],
+    chosen: Sequence[IntArray],
+    factors: Mapping[int, Factor],
+    i: int,
+    places: IntArray,
+) -> Accumulator:
+    return add_from_pivots(job.request.committee, job.rule, factors, samples[i], chosen[i][places])
+
+
+def _needed(job: _Job, seen: Sequence[Seen], factors: Mapping[int, Factor], i: int, places: IntArray) -> Accumulator:
+    return sum_needed(job.request.committee, job.rule, factors, seen[i], places)
 
 
 def _finish_leaves(
@@ -267,7 +281,7 @@ def _finish_leaves(
         job.with_factors(wanted, partial(_for_each, job.engine, partial(evaluate_best, committee), seen))
         list(job.engine.map(lambda one: one.choose(job.rule, committee.noise_variance, misfits, job.tolerance), seen))
         totals = [leaf.node.total for leaf in leaves]
-        job.with_factors(wanted, partial(_sum_needed, job, seen, totals))
+        job.with_factors(wanted, partial(_sum, job, partial(_needed, job, seen), wanted, totals))
         for leaf, total in zip(leaves, totals, strict=True):
             context = leaf.points.context(job.rule, committee.noise_variance)
             write_moments(outputs, leaf.node.rows, finish(job.rule, total, context))
@@ -281,11 +295,3 @@ def _for_each(
     factors: Mapping[int, Factor],
 ) -> None:
     list(engine.map(partial(work, factors), seen))
-
-
-def _sum_needed(job: _Job, seen: Sequence[Seen], totals: list[Accumulator], factors: Mapping[int, Factor]) -> None:
-    tasks = [(i, block) for i, one in enumerate(seen) for block in _blocks(one.leaf.node.experts, factors)]
-    work = partial(sum_needed, job.request.committee, job.rule, factors)
-    sums = job.engine.map(lambda task: work(seen[task[0]], task[1]), tasks)
-    for (i, _), total in zip(tasks, sums, strict=True):
-        totals[i] = merge(totals[i], total)

@@ -8,7 +8,7 @@ each value would: R(x, Z) (R(Z, Z) + s2 p / m)^-1 R(Z, x) estimates the variance
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +20,8 @@ from gpcommittee.engines import Engine
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.linalg import row_sums_of_squares, whiten_rows
 from gpcommittee.prediction.nearby import pivoted_basis
+from gpcommittee.prediction.reference_view import ReferenceView
+from gpcommittee.records import IntArray
 
 MOST = 192
 """Most landmarks of an expert."""
@@ -110,34 +112,32 @@ def _landmarks_of(committee: Committee, communication: BaseFactor | None, expert
 
 
 def estimated_gain(
-    committee: Committee, landmarks: Sequence[Landmarks], x: Tensor, whitened: Tensor | None, variance: Tensor
+    committee: Committee, landmarks: Mapping[int, Landmarks], experts: IntArray, at: ReferenceView
 ) -> Tensor:
     """Variance that experts take away, estimated by their landmarks.
 
     Parameters
     ----------
     committee : Committee
-    landmarks : sequence of Landmarks
-        Of the experts asked about.
-    x : Tensor, shape (n_points, n_features)
-        Standardised test inputs.
-    whitened : Tensor of shape (n_points, m_c), or None
-        The communication expert's whitened cross-covariance there.
-    variance : Tensor, shape (n_points,)
-        The reference's latent variance there: what an expert without landmarks enough is taken to know.
+    landmarks : mapping of int to Landmarks
+    experts : ndarray of int64, shape (n_experts,)
+        Those asked about.
+    at : ReferenceView
+        Of the test points. An expert without landmarks enough is taken to know all the variance that it has.
 
     Returns
     -------
     Tensor, shape (n_points, n_experts)
     """
-    gains = variance[:, None].repeat(1, len(landmarks))
-    covered = [number for number, one in enumerate(landmarks) if one.covered]
-    for numbers in _portions(landmarks, covered):
-        some = [landmarks[number] for number in numbers]
-        residual = committee.covariance(x, torch.cat([one.X for one in some]))
+    asked = [landmarks[expert] for expert in experts.tolist()]
+    gains = at.reference.var_latent[:, None].repeat(1, len(asked))
+    covered = [number for number, one in enumerate(asked) if one.covered]
+    for numbers in _portions(asked, covered):
+        some = [asked[number] for number in numbers]
+        residual = committee.covariance(at.x, torch.cat([one.X for one in some]))
         couplings = [one.coupling for one in some if one.coupling is not None]
-        if whitened is not None and couplings:
-            residual.addmm_(whitened, torch.cat(couplings).mT, alpha=-1.0)
+        if at.whitened is not None and couplings:
+            residual.addmm_(at.whitened, torch.cat(couplings).mT, alpha=-1.0)
         pieces = residual.split([len(one.X) for one in some], dim=1)
         for number, one, piece in zip(numbers, some, pieces, strict=True):
             gains[:, number] = row_sums_of_squares(piece @ one.whitener)

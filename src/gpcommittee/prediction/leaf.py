@@ -80,9 +80,7 @@ def make_leaf(
     Leaf
     """
     points = view(committee, rule, communication, x)
-    some = [landmarks[expert] for expert in node.experts]
-    gains = estimated_gain(committee, some, x, points.whitened, points.reference.var_latent)
-    return Leaf(node, points, gains)
+    return Leaf(node, points, estimated_gain(committee, landmarks, node.experts, points))
 
 
 @dataclass

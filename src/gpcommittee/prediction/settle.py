@@ -3,20 +3,20 @@
 Every candidate's moments are known exactly at the sample of the node's points, and with them the whole sum there. What
 leaving an expert out, or taking it from the pivots, changes at the sample is a number; experts are settled from the
 smallest change while all of it together stays within an allowance. Between the points of the sample an expert may know
-more than at them, the more so the more the pivots leave of the variance: ``SEEN`` and ``SAFETY`` say how much is
+more than at them, the more so the more the pivots leave of the variance: ``HIDDEN`` and ``SAFETY`` say how much is
 reckoned with.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Aggregate, Context, Term, finish, merge
 from gpcommittee.aggregation.accumulator import choose
+from gpcommittee.aggregation.rule import term_of
 from gpcommittee.prediction.node import PIVOTS, Sample, part
 from gpcommittee.prediction.selection import always_needed, as_columns
 from gpcommittee.records import Moments
@@ -87,23 +87,25 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
     Settled
     """
     context = sample.sample.context(rule, noise_variance)
-    reference = sample.sample.reference
+    columns, log_dispersion = as_columns(context), sample.dispersion.log()
+
+    def terms(moments: Moments) -> Term:
+        return term_of(rule, moments.mean, moments.var_latent, log_dispersion, columns, -1)
+
     known = part(sample.node.total, sample.numbers)
-    outcome = finish(rule, merge(known, _sum(rule, sample.exact, sample.dispersion, context)), context)
-    cautious = _cautious(sample.exact, reference, (1 + HIDDEN * sample.left) * sample.largest)
-    changes = partial(_changes, rule, sample, outcome, noise_variance)
-    free = ~_may_be_best(rule, sample, cautious, known, context)
+    exact = terms(sample.exact)
+    candidates = _sum(exact)
+    outcome = finish(rule, merge(known, candidates), context)
+    cautious = terms(_cautious(sample.exact, sample.sample.reference, (1 + HIDDEN * sample.left) * sample.largest))
+    free = ~_may_be_best(cautious, known.lead, candidates.lead)
     for expert in always_needed(rule):
         free[torch.from_numpy(sample.node.experts == expert)] = False
-    left_out = _smallest(changes(cautious, slice(None)), free, allowance)
+    left_out = _smallest(_changes(rule, cautious, outcome, context), free, allowance)
     if sample.n_pivots > PIVOTS:
         return Settled(left_out, torch.zeros_like(left_out))
-    exact, less = (changes(moments, slice(None)) for moments in (sample.exact, _from_pivots(sample)))
-    errors = Changes(
-        less.precision - exact.precision,
-        less.mean - exact.mean,
-        less.dispersion - exact.dispersion,
-    )
+    said = _changes(rule, exact, outcome, context)
+    taken = _changes(rule, terms(_from_pivots(sample)), outcome, context)
+    errors = Changes(taken.precision - said.precision, taken.mean - said.mean, taken.dispersion - said.dispersion)
     return Settled(left_out, _smallest(errors, free & ~left_out, allowance))
 
 
@@ -128,28 +130,12 @@ def _from_pivots(sample: Sample) -> Moments:
     return Moments(sample.exact.mean + moved * left.sqrt(), variance)
 
 
-def _sum(rule: AdditiveRule, moments: Moments, dispersion: Tensor, context: Context) -> Accumulator:
-    """The sum of all experts, from moments of shape (n_points, n_experts)."""
-    term = _terms(rule, moments, dispersion, as_columns(context))
+def _sum(term: Term) -> Accumulator:
+    """The sum of all experts, from terms of shape (n_points, n_experts)."""
     lead = term.precision.argmax(dim=1, keepdim=True)
     best = Term(*(values.gather(1, lead)[:, 0] for values in term.values))
-    precision, shift, calibration = ((term.weight * values).sum(dim=1) for values in term.values[1:])
-    return Accumulator(moments.mean.shape[1], precision, shift, calibration, best)
-
-
-def _terms(rule: AdditiveRule, moments: Moments, dispersion: Tensor, context: Context) -> Term:
-    reference = _reference(rule, context)
-    variance = rule.at_level(moments.var_latent, context)
-    at_level = rule.at_level(reference.var_latent, context)
-    precision = 1 / variance - 1 / at_level
-    shift = moments.mean / variance - reference.mean / at_level
-    return Term(rule.weight(variance, context, -1), precision, shift, precision * dispersion.log())
-
-
-def _reference(rule: AdditiveRule, context: Context) -> Moments:
-    if context.communication is None:
-        return Moments(torch.zeros_like(context.prior_variance), context.prior_variance)
-    return context.communication
+    precision, shift, dispersion = ((term.weight * values).sum(dim=1) for values in term.values[1:])
+    return Accumulator(term.weight.shape[1], precision, shift, dispersion, best)
 
 
 def _cautious(moments: Moments, reference: Moments, share: Tensor) -> Moments:
@@ -161,18 +147,15 @@ def _cautious(moments: Moments, reference: Moments, share: Tensor) -> Moments:
     return Moments(mean + larger * (moments.mean - mean), variance - more)
 
 
-def _changes(
-    rule: AdditiveRule, sample: Sample, outcome: Aggregate, noise_variance: float, moments: Moments, rows: slice
-) -> Changes:
-    """What experts with such moments change at some points of the sample."""
-    context = sample.sample.at(rows).context(rule, noise_variance)
-    term = _terms(rule, moments, sample.dispersion, as_columns(context))
-    mean, latent = outcome.mean[rows, None], outcome.var_latent[rows, None]
-    share = term.weight * rule.at_level(outcome.var_latent[rows], context)[:, None]
+def _changes(rule: AdditiveRule, term: Term, outcome: Aggregate, context: Context) -> Changes:
+    """What experts with such terms change at the sample."""
+    mean, log_dispersion = outcome.mean[:, None], outcome.dispersion.log()[:, None]
+    share = term.weight * rule.at_level(outcome.var_latent, context)[:, None]
+    unit = (outcome.var_latent + context.noise_variance).sqrt()[:, None]
     return Changes(
         share * term.precision,
-        share * (term.shift - mean * term.precision) / (latent + noise_variance).sqrt(),
-        share * (term.dispersion - term.precision * outcome.dispersion[rows, None].log()),
+        share * (term.shift - mean * term.precision) / unit,
+        share * (term.dispersion - term.precision * log_dispersion),
     )
 
 
@@ -183,8 +166,7 @@ def _smallest(changes: Changes, free: Tensor, allowance: float) -> Tensor:
     """
     found = torch.zeros_like(free)
     numbers = free.nonzero()[:, 0]
-    if len(numbers) == 0 or len(changes.mean) == 0:
-        found[numbers] = len(changes.mean) == 0
+    if len(numbers) == 0:
         return found
     measures = torch.cat([changes.precision, changes.mean, changes.dispersion])[:, numbers]
     order = measures.abs().amax(dim=0).argsort(stable=True)
@@ -198,11 +180,9 @@ def _together(values: Tensor) -> Tensor:
     return torch.maximum(values.cumsum(dim=1).abs(), 2 * values.square().cumsum(dim=1).sqrt())
 
 
-def _may_be_best(rule: AdditiveRule, sample: Sample, cautious: Moments, known: Accumulator, context: Context) -> Tensor:
+def _may_be_best(cautious: Term, known: Term | None, best: Term | None) -> Tensor:
     """Candidates that may be the most certain expert somewhere: the sum rests on it, or it has a weight of its own."""
-    best = _sum(rule, sample.exact, sample.dispersion, context).lead
     assert best is not None
-    if known.lead is not None:
-        best = choose(known.lead.precision > best.precision, known.lead, best)
-    precision = _terms(rule, cautious, sample.dispersion, as_columns(context)).precision
-    return (precision >= NEAR_LEAD * best.precision[:, None]).any(dim=0)
+    if known is not None:
+        best = choose(known.precision > best.precision, known, best)
+    return (cautious.precision >= NEAR_LEAD * best.precision[:, None]).any(dim=0)
