@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
-from gpcommittee._held_out import is_auto
+from gpcommittee._held_out import is_auto, predict_held_out, variance_scales
 from gpcommittee._input import checked_inputs
 from gpcommittee.aggregation import Rule, make_rule
 from gpcommittee.choices import check_choice
@@ -21,11 +21,13 @@ from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import InvalidParameterError, JitterWarning, PrecisionWarning
 from gpcommittee.experts import Committee
 from gpcommittee.metrics import ScoreReport
-from gpcommittee.prediction import FactorStore, factor_budget, predict_rules
+from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, scaled
 from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
 
-CALIBRATIONS = ("loo", None)
+HELD_OUT = "held_out"
+
+CALIBRATIONS = (HELD_OUT, "loo", None)
 
 
 class FittedState(BaseEstimator):  # type: ignore[misc]
@@ -47,6 +49,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     training_: TrainingRecord | None
     aggregation_: str | Rule
     aggregation_scores_: dict[str, ScoreReport]
+    variance_scales_: dict[Rule, float]
     conformal_: ConformalScores | None
     kernel_: Kernel
     noise_variance_: float
@@ -64,6 +67,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         record: TrainingRecord | None,
         aggregation: str | Rule,
         scores: dict[str, ScoreReport],
+        scales: dict[Rule, float],
     ) -> None:
         """Take the parts of a fitted model, from training or from a file."""
         theta = committee.hyperparameters.kernel
@@ -73,6 +77,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         self.training_ = record
         self.aggregation_ = aggregation
         self.aggregation_scores_ = scores
+        self.variance_scales_ = scales
         self._set_conformal(None)
         self.kernel_ = committee.kernel.with_parameters(theta)
         self.noise_variance_ = committee.noise_variance
@@ -115,7 +120,22 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
                 store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only, tolerance=tolerance
             )
         self._warn_of_numerics(stacklevel)
-        return predictions
+        if mean_only:
+            return predictions
+        scales = self._scales(rules, engine, reporter)
+        return [scaled(found, scale) for found, scale in zip(predictions, scales, strict=True)]
+
+    def _scales(self, rules: Sequence[Rule], engine: Engine, reporter: Reporter) -> list[float]:
+        """Factor of each rule's variances; rules that the fit has not measured are measured now."""
+        if self.calibration != HELD_OUT or self.committee_.n_experts == 1:
+            return [1.0] * len(rules)
+        unknown = [rule for rule in dict.fromkeys(rules) if rule not in self.variance_scales_]
+        if unknown:
+            with plain_torch():
+                held = predict_held_out(self._current_store(), self.scaling_, unknown, engine, reporter)
+            found = dict.fromkeys(unknown, 1.0) if held is None else variance_scales(held)
+            self.variance_scales_ = {**self.variance_scales_, **found}
+        return [self.variance_scales_[rule] for rule in rules]
 
     def _warn_of_numerics(self, stacklevel: int) -> None:
         store = self._store

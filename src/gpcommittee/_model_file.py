@@ -73,6 +73,7 @@ class ModelFileMixin(FittedState):
             training=self.training_,
             aggregation=self.aggregation_,
             scores={name: report.to_dict() for name, report in self.aggregation_scores_.items()},
+            variance_scales=self.variance_scales_,
             conformal=self.conformal_,
             kernel_name=self.kernel_name_,
             kernel_scores=self.kernel_scores_,
@@ -108,7 +109,15 @@ class ModelFileMixin(FittedState):
             model.device = device
         committee = stored.committee.on(settings.device(model.device))
         scores = {name: ScoreReport.from_dict(report) for name, report in stored.scores.items()}
-        model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation, scores)
+        model._set_fitted(
+            committee,
+            stored.partition,
+            stored.scaling,
+            stored.training,
+            stored.aggregation,
+            scores,
+            stored.variance_scales,
+        )
         model._set_conformal(stored.conformal)
         model.kernel_name_ = stored.kernel_name or settings.kernel_name(model.kernel)
         model.kernel_scores_ = stored.kernel_scores

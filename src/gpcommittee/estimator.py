@@ -15,12 +15,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
-from gpcommittee._fitted import CALIBRATIONS
-from gpcommittee._held_out import choose_rule, is_auto
+from gpcommittee._fitted import CALIBRATIONS, HELD_OUT
+from gpcommittee._held_out import CANDIDATES, choose_rule, is_auto, predict_held_out, variance_scales
 from gpcommittee._input import checked_inputs, checked_training_data, unchanged_on_failure
 from gpcommittee._intervals import IntervalMixin
 from gpcommittee._model_file import ModelFileMixin
-from gpcommittee.aggregation import NPAE, Rule, make_rule
+from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Rule, make_rule
 from gpcommittee.choices import check_choice
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import Engine, make_engine, plain_torch
@@ -101,10 +101,11 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
     memory_budget : float, optional
         GiB that the experts' factors may take; beyond it they are computed again for every call. Default: half of the
         machine's memory, or of the device's own.
-    calibration : {"loo", None}, default="loo"
-        Predicted variances are multiplied by how large the errors of the experts that a prediction rests on have been
-        when each of their rows was left out and predicted, in units of what they said of them. None: variances as the
-        aggregation rule gives them.
+    calibration : {"held_out", "loo", None}, default="held_out"
+        "loo": predicted variances are multiplied by how large the errors of the experts that a prediction rests on have
+        been when each of their rows was left out and predicted, in units of what they said of them. "held_out": they
+        are also multiplied by one number for each rule, by which its errors are as large as it says on up to 1,000 rows
+        that are held out of all experts and given back. None: variances as the aggregation rule gives them.
     tolerance : float, default=0.0
         Largest change that leaving experts out may make to a prediction of GRBCM, RBCM or BCM: of the mean in predicted
         standard deviations, of the variance relative to it. Only experts that matter at a test point are computed, so
@@ -140,6 +141,10 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         The rule of the fit: what "auto" chose, or ``aggregation`` as it was.
     aggregation_scores_ : dict of str to gpcommittee.metrics.ScoreReport
         Scores of every rule on the held-out rows; empty unless "auto" chose by them.
+    variance_scales_ : dict of Rule to float
+        By which each rule's variances are multiplied with ``calibration="held_out"``, of the rules measured so far: all
+        but NPAE and those with settings of their own, which are measured when they are first asked for. Empty with one
+        expert, whose leave-one-out errors say it all.
     conformal_ : gpcommittee.conformal.ConformalScores or None
         What ``conformalize`` found; None before.
     n_features_in_ : int
@@ -182,7 +187,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         device: str | torch.device | None = None,
         dtype: str = "float64",
         memory_budget: float | None = None,
-        calibration: str | None = "loo",
+        calibration: str | None = HELD_OUT,
         tolerance: float = 0.0,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
@@ -248,7 +253,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         with unchanged_on_failure(self), plain_torch():
             prepared, scaling = self._prepared(X, y, options, engine, reporter)
             committee, trained = fit_committee(prepared)
-            chosen = self._chosen(committee, scaling, options.seed, engine, reporter)
+            chosen = self._by_held_out_rows(committee, scaling, engine, reporter)
             record = None if trained is None else trained.record
             self._set_fitted(committee, prepared.partition, scaling, record, *chosen)
             self.kernel_name_, self.kernel_scores_ = prepared.kernel_name, dict(prepared.kernel_scores)
@@ -395,13 +400,11 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         if not isinstance(rule, NPAE):
             raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {rule!r}.")
         request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
-        store = self._current_store()
+        store, engine = self._current_store(), self._prediction_engine()
         with plain_torch():
-            mean, covariance = npae_covariance(
-                rule, request, store, self._prediction_engine(), include_noise=include_noise
-            )
+            mean, covariance = npae_covariance(rule, request, store, engine, include_noise=include_noise)
         self._warn_of_numerics(stacklevel=3)
-        return mean, covariance
+        return mean, self._scales([rule], engine, self._reporter())[0] * covariance
 
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
@@ -458,14 +461,22 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         sizes = resolve_sizes(n_rows, self.n_experts, self.expert_size, self.communication_size)
         return lambda X: partition_rows(X, method, sizes, seed)
 
-    def _chosen(
-        self, committee: Committee, scaling: Standardisation, seed: int, engine: Engine, reporter: Reporter
-    ) -> tuple[str | Rule, dict[str, ScoreReport]]:
-        """The rule of this fit, and the scores by which it was chosen."""
-        if not is_auto(self.aggregation):
-            return self.aggregation, {}
-        chosen = choose_rule(self._new_store(committee), scaling, seed, engine, reporter)
-        return chosen.name, dict(chosen.scores)
+    def _by_held_out_rows(
+        self, committee: Committee, scaling: Standardisation, engine: Engine, reporter: Reporter
+    ) -> tuple[str | Rule, dict[str, ScoreReport], dict[Rule, float]]:
+        """The rule of this fit, the scores by which it was chosen, and the scales of variances."""
+        chooses, scales = is_auto(self.aggregation), self.calibration == HELD_OUT and committee.n_experts > 1
+        if not chooses and not scales:
+            return self.aggregation, {}, {}
+        own = [] if chooses else [make_rule(self.aggregation)]
+        rules = [RULES[name] for name in CANDIDATES] + [rule for rule in own if isinstance(rule, AdditiveRule)]
+        held = predict_held_out(self._new_store(committee), scaling, list(dict.fromkeys(rules)), engine, reporter)
+        found = variance_scales(held) if scales and held is not None else {}
+        if not chooses:
+            return self.aggregation, {}, found
+        chosen = choose_rule(held, found, scaling, constant=not bool(committee.y.any()))
+        reporter.message(f"Chose {chosen.name} among {len(CANDIDATES)} rules by held-out rows.")
+        return chosen.name, dict(chosen.scores), found
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]

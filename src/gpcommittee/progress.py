@@ -55,6 +55,28 @@ class SilentReporter:
         """Nothing is said."""
 
 
+class UnderName:
+    """Reports stages of work that is part of another under one name.
+
+    Parameters
+    ----------
+    reporter : Reporter
+    name : str
+    """
+
+    def __init__(self, reporter: Reporter, name: str) -> None:
+        self._reporter = reporter
+        self._name = name
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Stage]:
+        """Open a stage, whatever it is called by itself."""
+        return self._reporter.stage(self._name, total, unit)
+
+    def message(self, text: str) -> None:
+        """Say something once."""
+        self._reporter.message(text)
+
+
 class _SilentStage:
     def advance(self, n: int = 1, note: str | None = None) -> None:
         pass

@@ -14,14 +14,25 @@ from hypothesis import strategies as st
 
 from committees import committee_of, identity_scaling, random_blocks
 from gpcommittee import CommitteeRegressor
-from gpcommittee._held_out import CANDIDATES, FEWEST, MOST, PREFERRED, choose_rule, held_out_rows, without
+from gpcommittee._held_out import (
+    CANDIDATES,
+    FEWEST,
+    MOST,
+    PREFERRED,
+    ChosenRule,
+    HeldOut,
+    choose_rule,
+    held_out_rows,
+    predict_held_out,
+    without,
+)
 from gpcommittee.aggregation import RULES, PoE
-from gpcommittee.engines import SerialEngine, ThreadEngine
+from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.planning import plan_fit
 from gpcommittee.prediction import FactorStore
 from gpcommittee.progress import SilentReporter
-from gpcommittee.records import FloatArray
+from gpcommittee.records import FloatArray, Prediction, Standardisation
 from naive import NaiveGP
 
 GP = NaiveGP(np.array([0.8, 1.2]), 1.5, 0.05)
@@ -36,6 +47,12 @@ def data(n_rows: int = 400, seed: int = 0) -> tuple[FloatArray, FloatArray]:
 def regressor(**settings: Any) -> CommitteeRegressor:
     standard = {"aggregation": "auto", "expert_size": 50, "max_evaluations": 30, "random_state": 0, "n_jobs": 1}
     return CommitteeRegressor(**{**standard, **settings})
+
+
+def chosen_for(store: FactorStore, scaling: Standardisation, engine: Engine) -> ChosenRule:
+    """By rules as they are, none of them calibrated."""
+    rules = [RULES[name] for name in CANDIDATES]
+    return choose_rule(predict_held_out(store, scaling, rules, engine, SilentReporter()), {}, scaling)
 
 
 def numbers(report: ScoreReport) -> dict[str, float]:
@@ -70,9 +87,9 @@ def test_scores_are_those_of_a_committee_that_never_saw_the_rows() -> None:
     blocks = random_blocks([40, 50, 60], 2, seed=3)
     committee = committee_of(GP, blocks)
     scaling = replace(identity_scaling(2), y_mean=2.0, y_scale=3.0)
-    chosen = choose_rule(FactorStore(committee, 1e9), scaling, 0, SerialEngine(), SilentReporter())
+    chosen = chosen_for(FactorStore(committee, 1e9), scaling, SerialEngine())
     X, y = np.vstack([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
-    held = held_out_rows(committee.offsets, 0)
+    held = held_out_rows(committee.offsets)
     rows = np.setdiff1d(np.arange(committee.offsets[1]), held)
     moments = np.array([GP.latent_moments(X[rows], y[rows], x) for x in X[held]])
     expected = score_report(
@@ -87,16 +104,16 @@ def test_scores_are_those_of_a_committee_that_never_saw_the_rows() -> None:
     assert numbers(found) == pytest.approx(numbers(expected), rel=1e-9)
 
 
-@given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=20), seed=st.integers(0, 2**31 - 1))
-def test_held_out_rows_leave_every_expert_some(sizes: list[int], seed: int) -> None:
+@given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=20))
+def test_held_out_rows_leave_every_expert_some(sizes: list[int]) -> None:
     offsets = np.cumsum([0, *sizes])
-    held = held_out_rows(offsets, seed)
+    held = held_out_rows(offsets)
     assert len(held) <= min(MOST, offsets[-1] / 10)
     assert (np.diff(held) > 0).all()
     assert (held >= 0).all()
     assert (held < offsets[-1]).all()
     assert (np.histogram(held, offsets)[0] < sizes).all()
-    np.testing.assert_array_equal(held, held_out_rows(offsets, seed))
+    np.testing.assert_array_equal(held, held_out_rows(offsets))
 
 
 def test_a_committee_without_rows_keeps_the_others_in_their_experts() -> None:
@@ -110,15 +127,28 @@ def test_a_committee_without_rows_keeps_the_others_in_their_experts() -> None:
 def test_the_choice_does_not_depend_on_the_engine() -> None:
     committee = committee_of(GP, random_blocks([40] * 20, 2, seed=3))
     first, second = (
-        choose_rule(FactorStore(committee, budget), identity_scaling(2), 0, engine, SilentReporter())
+        chosen_for(FactorStore(committee, budget), identity_scaling(2), engine)
         for budget, engine in ((1e9, SerialEngine()), (0.0, ThreadEngine(3)))
     )
     assert first == second
 
 
 def test_rules_that_coincide_leave_it_at_the_preferred_one() -> None:
-    model = regressor(n_experts=1, expert_size=None, optimizer=None).fit(*data(150))
-    assert model.aggregation_ == PREFERRED
+    target, generator = np.arange(20.0), np.random.default_rng(0)
+    rounding = [1 + 1e-12 * generator.standard_normal(20) for _ in CANDIDATES]
+    predictions = {
+        RULES[name]: Prediction(target + 1, np.ones(20), 2 * factor)
+        for name, factor in zip(CANDIDATES, rounding, strict=True)
+    }
+    assert choose_rule(HeldOut(target, predictions), {}, identity_scaling(1)).name == PREFERRED
+
+
+def test_scales_count_when_rules_are_compared() -> None:
+    target = np.zeros(1000)
+    mean = np.random.default_rng(0).standard_normal(1000)
+    predictions = {RULES[name]: Prediction(mean, np.full(1000, 9.0), np.full(1000, 9.0)) for name in CANDIDATES}
+    held = HeldOut(target, predictions)
+    assert choose_rule(held, {RULES["barycenter"]: 1 / 9}, identity_scaling(1)).name == "barycenter"
 
 
 def test_with_too_few_rows_it_is_the_preferred_one() -> None:

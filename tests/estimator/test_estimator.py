@@ -124,7 +124,9 @@ def test_calibration_brings_stated_and_true_errors_together() -> None:
 
 
 def test_an_unknown_calibration_is_refused_before_and_after_the_fit() -> None:
-    with pytest.raises(InvalidParameterError, match=r"calibration must be one of \('loo', None\), got 'cv'"):
+    with pytest.raises(
+        InvalidParameterError, match=r"calibration must be one of \('held_out', 'loo', None\), got 'cv'"
+    ):
         regressor(calibration="cv").fit(X, Y)
     with pytest.raises(InvalidParameterError, match="calibration must be one of"):
         regressor().fit(X, Y).set_params(calibration=True).predict(X)

@@ -46,7 +46,7 @@ def test_gaussian_before_conformalize(model: CommitteeRegressor, level: float) -
 
 
 @pytest.mark.parametrize("rule", [*RULES, "auto", PoE(level="observation")])
-@pytest.mark.parametrize("calibration", ["loo", None])
+@pytest.mark.parametrize("calibration", ["held_out", "loo", None])
 def test_conformal_for_every_rule(rule: Any, calibration: str | None) -> None:
     model = regressor(aggregation=rule, calibration=calibration)
     X, y = data(39, seed=1)
@@ -110,10 +110,10 @@ def test_coverage_that_the_gaussian_interval_lacks() -> None:
 def test_settings_that_change_predictions_are_refused(model: CommitteeRegressor) -> None:
     X, y = data(40, seed=1)
     model.conformalize(X, y)
-    with pytest.raises(InvalidParameterError, match="with calibration='loo', but it is None now"):
+    with pytest.raises(InvalidParameterError, match="with calibration='held_out', but it is None now"):
         model.set_params(calibration=None).predict_interval(X)
     with pytest.raises(InvalidParameterError, match=r"with tolerance=0\.0, but it is 0\.1 now"):
-        model.set_params(calibration="loo", tolerance=0.1).predict_interval(X)
+        model.set_params(calibration="held_out", tolerance=0.1).predict_interval(X)
     model.conformalize(X, y).predict_interval(X)
 
 

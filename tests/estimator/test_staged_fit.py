@@ -218,7 +218,8 @@ def test_warnings_concern_the_last_stage_alone() -> None:
 def test_progress_says_on_which_experts(capfd: pytest.CaptureFixture[str]) -> None:
     fitted(verbose=1, training_experts="all")
     lines = [line.split(":")[0] for line in capfd.readouterr().err.splitlines()]
-    assert list(dict.fromkeys(lines)) == ["train on 4 of 120 experts", "train on 16 of 120 experts", "train"]
+    stages = ["train on 4 of 120 experts", "train on 16 of 120 experts", "train", "predict held-out rows"]
+    assert list(dict.fromkeys(lines)) == stages
 
 
 def test_a_model_file_keeps_the_stages(default: CommitteeRegressor, tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ CLASSES: dict[str, type[Rule]] = {
 }
 
 
+def is_storable(rule: Rule) -> bool:
+    """Whether a model file can hold a rule: whether its class is one of this package."""
+    return CLASSES.get(type(rule).__name__) is type(rule)
+
+
 def rule_to_spec(rule: Rule) -> dict[str, object]:
     """A rule as plain values, for a model file.
 
@@ -98,7 +103,7 @@ def rule_to_spec(rule: Rule) -> dict[str, object]:
         If the rule's class is not one of this package.
     """
     name = type(rule).__name__
-    if CLASSES.get(name) is not type(rule):
+    if not is_storable(rule):
         raise InvalidParameterError(
             f"A model file cannot hold the rule {name}; save with a rule of gpcommittee.aggregation."
         )

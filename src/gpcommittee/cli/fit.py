@@ -39,7 +39,7 @@ def fit(
     communication_size: options.CommunicationSize = None,
     partition: options.PartitionBy = PartitionName.TREE,
     partition_metric: options.PartitionMetric = MetricName.LEARNED,
-    calibration: options.Calibration = CalibrationName.LOO,
+    calibration: options.Calibration = CalibrationName.HELD_OUT,
     conformal_rows: options.ConformalRows = None,
     tolerance: options.Tolerance = 0.0,
     objective: options.Objective = ObjectiveName.FACTORISED,

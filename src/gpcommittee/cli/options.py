@@ -72,6 +72,7 @@ class ObjectiveName(StrEnum):
 class CalibrationName(StrEnum):
     """Ways to calibrate variances, by name."""
 
+    HELD_OUT = "held_out"
     LOO = "loo"
     NONE = "none"
 

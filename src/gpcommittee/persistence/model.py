@@ -12,6 +12,7 @@ from gpytorch.kernels import Kernel
 from numpy.typing import NDArray
 
 from gpcommittee.aggregation import Rule, rule_from_spec, rule_to_spec
+from gpcommittee.aggregation.table import is_storable
 from gpcommittee.conformal import ConformalScores
 from gpcommittee.errors import InvalidParameterError, ModelFileError
 from gpcommittee.experts import Committee
@@ -56,6 +57,8 @@ class StoredModel:
         The rule of the fit, which the setting "auto" stands for.
     scores : dict of str to dict
         Of the rules among which it was chosen, by name of the score.
+    variance_scales : dict of Rule to float
+        Of the rules measured so far; a rule of the caller's own is not stored, and measured again.
     conformal : ConformalScores or None
     kernel_name : str or None
         The kernel of the fit, which the setting "auto" stands for. None in files from before there was a choice.
@@ -73,6 +76,7 @@ class StoredModel:
     training: TrainingRecord | None
     aggregation: str | Rule
     scores: dict[str, dict[str, Any]]
+    variance_scales: dict[Rule, float]
     conformal: ConformalScores | None
     kernel_name: str | None
     kernel_scores: dict[str, KernelScore]
@@ -113,6 +117,9 @@ def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         "training": None if record is None else _without_arrays(record),
         "aggregation": _rule_to_spec(model.aggregation),
         "aggregation_scores": model.scores,
+        "variance_scales": [
+            {**rule_to_spec(rule), "scale": scale} for rule, scale in model.variance_scales.items() if is_storable(rule)
+        ],
         "conformal": None if conformal is None else _conformal_to_spec(conformal),
         "kernel_name": model.kernel_name,
         "kernel_scores": {name: asdict(score) for name, score in model.kernel_scores.items()},
@@ -166,6 +173,7 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
         training=_record(manifest["training"], arrays),
         aggregation=_rule_from_spec(manifest.get("aggregation", settings["aggregation"])),
         scores=manifest.get("aggregation_scores", {}),
+        variance_scales={rule_from_spec(spec): float(spec["scale"]) for spec in manifest.get("variance_scales", [])},
         conformal=_conformal(manifest.get("conformal"), arrays),
         kernel_name=manifest.get("kernel_name"),
         kernel_scores={name: KernelScore(**score) for name, score in manifest.get("kernel_scores", {}).items()},

@@ -3,7 +3,7 @@
 from gpcommittee.prediction.budget import factor_budget, usable_memory
 from gpcommittee.prediction.covariance import npae_covariance
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.predict import predict_rules
+from gpcommittee.prediction.predict import predict_rules, scaled
 from gpcommittee.prediction.request import Request
 
-__all__ = ["FactorStore", "Request", "factor_budget", "npae_covariance", "predict_rules", "usable_memory"]
+__all__ = ["FactorStore", "Request", "factor_budget", "npae_covariance", "predict_rules", "scaled", "usable_memory"]

@@ -76,6 +76,13 @@ def predict_rules(
     return [_in_target_units(one, store.committee.noise_variance, scaling) for one in moments]
 
 
+def scaled(prediction: Prediction, scale: float) -> Prediction:
+    """The same with its variances multiplied by a number."""
+    if prediction.var_latent is None or prediction.var_noisy is None:
+        return prediction
+    return Prediction(prediction.mean, scale * prediction.var_latent, scale * prediction.var_noisy)
+
+
 def _moments(
     rules: Sequence[Rule], request: Request, store: FactorStore, engine: Engine, reporter: Reporter, tolerance: float
 ) -> list[StandardMoments]:
