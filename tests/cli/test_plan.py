@@ -44,6 +44,18 @@ def test_lines_to_read(data: Path) -> None:
     assert lines[0].split(maxsplit=1)[1] == "1,000 rows, 1 feature"
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("matern32", "matern32"),
+        ("auto", "auto, the best of 5; counted as if it were rational_quadratic, the dearest"),
+    ],
+)
+def test_the_kernel_that_is_counted(data: Path, name: str, line: str) -> None:
+    lines = run("plan", data, "--target", "y", "--kernel", name).output.splitlines()
+    assert lines[2].split(maxsplit=1) == ["kernel", line]
+
+
 def test_nothing_is_said_of_a_prediction_that_is_not_planned(data: Path) -> None:
     assert "predict  " not in run("plan", data, "--target", "y").output
 

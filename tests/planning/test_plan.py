@@ -64,6 +64,7 @@ def test_a_fit_to_many_rows_trains_on_some_of_the_experts() -> None:
 def test_a_comparison_of_kernels_is_planned_as_the_dearest_of_them() -> None:
     auto, dearest = plan(kernel="auto"), plan(kernel="rational_quadratic")
     assert auto.kernel == dearest.kernel == "rational_quadratic"
+    assert (auto.n_kernels, dearest.n_kernels) == (len(KERNELS), 1)
     assert all(plan(kernel=name).fit_seconds <= dearest.fit_seconds for name in KERNELS)
     assert all(plan(kernel=name).peak_memory <= auto.peak_memory for name in KERNELS)
     assert (auto.predict_seconds, auto.peak_memory) == (dearest.predict_seconds, dearest.peak_memory)

@@ -48,6 +48,8 @@ class Plan:
     communication_size : int
     kernel : str
         That is counted: of those that "auto" compares, the dearest.
+    n_kernels : int
+        Kernels that "auto" compares; 1 where the kernel is named.
     n_workers : int
         Threads that work at the same time.
     factor_bytes : float
@@ -82,6 +84,7 @@ class Plan:
     expert_size: int
     communication_size: int
     kernel: str
+    n_kernels: int
     n_workers: int
     factor_bytes: float
     factors_kept: bool
@@ -206,6 +209,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         expert_size=expert_size,
         communication_size=int(case.sizes[0]),
         kernel=case.kernel,
+        n_kernels=training.n_kernels,
         n_workers=case.n_workers,
         factor_bytes=factors.total,
         factors_kept=factors.kept,
