@@ -74,6 +74,18 @@ def test_the_table_has_a_column_for_each_rule(model: Path, test_table: Path) -> 
     ]
 
 
+def test_the_chosen_rule_has_its_own_name(tmp_path: Path, test_table: Path) -> None:
+    train, model = write(make_table(), tmp_path / "train.csv"), tmp_path / "model.gpc"
+    run("fit", train, "--target", "y", "--out", model, *FIT, "--aggregation", "auto", "--quiet")
+    chosen = CommitteeRegressor.load(model).aggregation_
+    assert chosen in RULES
+    expected = scores(model, test_table, "--aggregation", f"{chosen},poe")
+    assert scores(model, test_table, "--aggregation", f"auto,poe,{chosen}") == expected
+    assert scores(model, test_table) == {chosen: expected[chosen]}
+    lines = run("evaluate", model, test_table, "--aggregation", "auto", "--quiet").output.splitlines()
+    assert lines[1].split() == [chosen]
+
+
 def test_progress_goes_beside_the_result(model: Path, test_table: Path) -> None:
     result = run("evaluate", model, test_table)
     assert "predict: " in result.stderr
@@ -128,7 +140,7 @@ def test_conformal_intervals_are_scored_beside_the_gaussian_ones(tmp_path: Path,
     run("fit", train, "--target", "y", "--out", model, *FIT, "--conformal-rows", "40", "--quiet")
     arguments = ("evaluate", model, test_table, "--aggregation", "npae,auto,poe", "--quiet")
     found = json.loads(run(*arguments, "--format", "json").stdout)["conformal"]
-    assert list(found) == ["auto", "poe"]
+    assert list(found) == ["grbcm", "poe"]
     regressor, table = CommitteeRegressor.load(model), read(test_table)
     y = values(table, "y")[:, 0]
     for rule, measured in found.items():
@@ -138,7 +150,7 @@ def test_conformal_intervals_are_scored_beside_the_gaussian_ones(tmp_path: Path,
     lines = run(*arguments).stdout.splitlines()[-4:]
     assert lines[0] == "Conformal intervals, as predict writes them:"
     assert [line.split() for line in lines[1:]] == [
-        ["auto", "poe"],
+        ["grbcm", "poe"],
         ["95%", "coverage", *(f"{measured['coverage']:.4g}" for measured in found.values())],
         ["95%", "width", *(f"{measured['interval_width']:.4g}" for measured in found.values())],
     ]

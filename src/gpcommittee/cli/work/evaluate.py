@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import typer
 
-from gpcommittee._held_out import is_auto
+from gpcommittee._held_out import AUTO, is_auto
 from gpcommittee.aggregation import Rule, make_rule
 from gpcommittee.cli.work.model import NamedModel
 from gpcommittee.cli.work.talk import counted
@@ -162,7 +162,7 @@ def _as_text(scores: Scores) -> str:
 def _is_conformal(regressor: CommitteeRegressor, rule: str | Rule) -> bool:
     if regressor.conformal_ is None:
         return False
-    return make_rule(regressor.aggregation_ if is_auto(rule) else rule) in regressor.conformal_.rules
+    return make_rule(rule) in regressor.conformal_.rules
 
 
 def _conformal(y: FloatArray, prediction: Prediction, deviations: float) -> dict[str, float]:
@@ -206,11 +206,10 @@ def _with_target(named: NamedModel, target: str | None) -> ColumnPlan:
 
 
 def _chosen(regressor: CommitteeRegressor, rules: Sequence[str] | None) -> dict[str, Any]:
-    """Rules by the name they are shown with."""
-    if rules is not None:
-        return {name: name for name in rules}
+    """Rules by the name they are shown with; "auto" stands for the model's own."""
     own = regressor.aggregation_
-    return {own if isinstance(own, str) else type(own).__name__: own}
+    wanted = [own if is_auto(rule) else rule for rule in ((AUTO,) if rules is None else rules)]
+    return {rule if isinstance(rule, str) else type(rule).__name__: rule for rule in wanted}
 
 
 def _report(regressor: CommitteeRegressor, y: FloatArray, prediction: Prediction, level: float) -> ScoreReport:
