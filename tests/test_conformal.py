@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpcommittee.aggregation import GPoE, PoE
+from gpcommittee.aggregation import GRBCM, GPoE, PoE
 from gpcommittee.conformal import ConformalScores, conformal_quantile, conformal_scores
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.records import Prediction
@@ -69,11 +69,13 @@ def test_scores_are_standardised_errors_in_order() -> None:
 
 
 def test_other_rules_and_settings_are_refused() -> None:
-    scores = ConformalScores((PoE(),), np.ones((1, 19)), "loo", 0.0)
-    with pytest.raises(
-        InvalidParameterError, match=r"but none of PoE\(level='observation'\)\. Choose one of these rules"
-    ):
+    scores = ConformalScores((PoE(), GRBCM(lead="first")), np.ones((2, 19)), "loo", 0.0)
+    with pytest.raises(InvalidParameterError) as caught:
         scores.of(PoE(level="observation"))
+    assert str(caught.value) == (
+        "The model has conformal scores of 'poe', GRBCM(lead='first'), but none of PoE(level='observation'). Choose "
+        "one of these rules, or give the other one to conformalize(X, y, aggregations=[...])."
+    )
     scores.check_settings("loo", 0)
     with pytest.raises(InvalidParameterError, match="with calibration='loo', but it is None now"):
         scores.check_settings(None, 0.0)

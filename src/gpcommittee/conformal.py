@@ -17,6 +17,7 @@ from typing import cast
 import numpy as np
 
 from gpcommittee.aggregation import Rule
+from gpcommittee.aggregation.table import written
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.records import FloatArray, Prediction
 
@@ -54,8 +55,9 @@ class ConformalScores:
         """
         if rule not in self.rules:
             raise InvalidParameterError(
-                f"The model has conformal scores of {', '.join(map(repr, self.rules))}, but none of {rule!r}. Choose "
-                "one of these rules, or give the other one to conformalize(X, y, aggregations=[...])."
+                f"The model has conformal scores of {', '.join(map(written, self.rules))}, but none of "
+                f"{written(rule)}. Choose one of these rules, or give the other one to conformalize(X, y, "
+                "aggregations=[...])."
             )
         scores: FloatArray = self.scores[self.rules.index(rule)]
         return scores

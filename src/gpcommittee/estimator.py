@@ -21,6 +21,7 @@ from gpcommittee._input import checked_inputs, checked_training_data, unchanged_
 from gpcommittee._intervals import IntervalMixin
 from gpcommittee._model_file import ModelFileMixin
 from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Rule, make_rule
+from gpcommittee.aggregation.table import written
 from gpcommittee.choices import check_choice
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import Engine, make_engine, plain_torch
@@ -398,7 +399,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         check_is_fitted(self)
         rule = make_rule(aggregation)
         if not isinstance(rule, NPAE):
-            raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {rule!r}.")
+            raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {written(rule)}.")
         request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
         store, engine = self._current_store(), self._prediction_engine()
         with plain_torch():

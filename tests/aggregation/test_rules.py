@@ -41,6 +41,7 @@ from gpcommittee.aggregation import (
 )
 from gpcommittee.aggregation.grbcm import Lead
 from gpcommittee.aggregation.rule import Level
+from gpcommittee.aggregation.table import written
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.records import Moments
 from naive import NaiveGP, aggregate
@@ -255,6 +256,22 @@ def test_the_most_certain_expert_has_its_own_dispersion() -> None:
 @each_rule([*RULES.values(), *PAPER_RULES.values(), *ALL_RULES])
 def test_rules_survive_their_description(rule: Rule) -> None:
     assert rule_from_spec(rule_to_spec(rule)) == rule
+
+
+@each_rule([*RULES.values(), *PAPER_RULES.values(), *ALL_RULES])
+def test_a_rule_is_written_as_one_can_ask_for_it(rule: Rule) -> None:
+    names = {made.__name__: made for made in map(type, [*RULES.values()])}
+    assert make_rule(eval(written(rule), names)) == rule
+
+
+def test_settings_that_are_the_defaults_are_not_written() -> None:
+    rules = [NormalisedGPoE(weights="softmax"), NormalisedGPoE(augmented=False), PoE(), GRBCM("observation", lead=None)]
+    assert [written(rule) for rule in rules] == [
+        "'softmax_gpoe'",
+        "NormalisedGPoE(augmented=False)",
+        "'poe'",
+        "GRBCM(level='observation', lead=None)",
+    ]
 
 
 def test_unknown_names_and_settings_are_refused() -> None:

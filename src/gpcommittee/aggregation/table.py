@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from gpcommittee.aggregation.barycenter import Barycenter
@@ -72,6 +72,31 @@ def make_rule(aggregation: object, named: dict[str, Rule] = RULES) -> Rule:
     raise InvalidParameterError(
         f"Unknown aggregation {aggregation!r}; choose one of {sorted(named)} or a rule of gpcommittee.aggregation."
     )
+
+
+def written(rule: Rule) -> str:
+    """A rule as one writes it: by its name, or by its class with the settings that differ from the defaults.
+
+    Parameters
+    ----------
+    rule : Rule
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> written(GRBCM()), written(PoE(level="observation"))
+    ("'grbcm'", "PoE(level='observation')")
+    """
+    name = next((name for name, named in RULES.items() if named == rule), None)
+    if name is not None:
+        return repr(name)
+    settings = {field.name: getattr(rule, field.name) for field in fields(rule) if field.init and field.repr}
+    defaults = {field.name: field.default for field in fields(rule) if field.default is not MISSING}
+    given = [f"{name}={value!r}" for name, value in settings.items() if name not in defaults or value != defaults[name]]
+    return f"{type(rule).__name__}({', '.join(given)})"
 
 
 CLASSES: dict[str, type[Rule]] = {
