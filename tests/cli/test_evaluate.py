@@ -126,7 +126,8 @@ def test_a_constant_target_leaves_two_scores_undefined(tmp_path: Path) -> None:
 
 def test_no_rows_to_score(model: Path, tmp_path: Path) -> None:
     data = write(make_table(1).slice(0, 0), tmp_path / "test.csv")
-    assert "has no complete row to score" in run("evaluate", model, data, code=1).output
+    text = run("evaluate", model, data, code=1).stderr
+    assert text.startswith(f"error: '{data}' has no row to score, only a header.")
 
 
 def test_unknown_rules_are_wrong_usage(model: Path, test_table: Path) -> None:

@@ -131,6 +131,22 @@ def test_missing_values_are_refused_with_counts(tmp_path: Path) -> None:
     assert not (tmp_path / "model.gpc").exists()
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("command", ["fit", "plan"])
+def test_a_table_without_rows_is_refused(tmp_path: Path, command: str, ending: str) -> None:
+    out = () if command == "plan" else ("--out", tmp_path / "model.gpc")
+    data = write(make_table(1).slice(0, 0), tmp_path / f"train.{ending}")
+    assert run(command, data, "--target", "y", *out, code=1).output == (
+        f"error: '{data}' has no row to fit, only a header. Check that this is the file you mean, and that whatever "
+        "writes it has finished; it needs at least one row.\n"
+    )
+    data = write(with_gaps(with_gaps(make_table(3), "a", [0, 1]), "y", [2]), tmp_path / f"train.{ending}")
+    assert run(command, data, "--target", "y", *out, "--drop-missing", code=1).output == (
+        f"error: '{data}' has no complete row to fit: each of its 3 rows has a missing value. Fill the values in, or "
+        "leave columns that are mostly empty out with --features.\n"
+    )
+
+
 def test_rows_with_missing_values_are_left_out_on_request(tmp_path: Path) -> None:
     table, gaps = make_table(), [1, 5, 9]
     fit(write(table.take([row for row in range(240) if row not in gaps]), tmp_path / "train.csv"))

@@ -14,9 +14,10 @@ import typer
 from gpcommittee._held_out import AUTO, is_auto
 from gpcommittee.aggregation import Rule, make_rule
 from gpcommittee.cli.work.model import NamedModel
+from gpcommittee.cli.work.rows import require_rows
 from gpcommittee.cli.work.talk import counted
 from gpcommittee.data import ColumnPlan, open_table, read_table
-from gpcommittee.errors import InvalidInputError, InvalidParameterError
+from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.records import FloatArray, Prediction
@@ -99,9 +100,9 @@ def evaluate_table(
         If the table cannot be used.
     """
     plan = _with_target(named, target)
-    table = read_table(open_table(data), plan, drop_missing=drop_missing)
-    if len(table.X) == 0:
-        raise InvalidInputError(f"'{data}' has no complete row to score; give a table with at least one.")
+    source = open_table(data)
+    table = read_table(source, plan, drop_missing=drop_missing)
+    require_rows(data, source, len(table.X), "to score")
     chosen = _chosen(named.regressor, rules)
     named.regressor.set_params(verbose=0 if quiet else 1)
     predictions = named.regressor.predict_rules(named.inputs(table.X), list(chosen.values()))

@@ -16,6 +16,7 @@ from gpcommittee._held_out import AUTO, CANDIDATES
 from gpcommittee.aggregation import Rule
 from gpcommittee.cli.work.columns import Columns
 from gpcommittee.cli.work.model import COLUMNS, named_inputs
+from gpcommittee.cli.work.rows import require_rows
 from gpcommittee.cli.work.talk import aligned, counted, duration, refuse_same_file, say
 from gpcommittee.data import ColumnPlan, TableRows, open_table, read_table, warn_constant_dates
 from gpcommittee.errors import InvalidParameterError
@@ -113,6 +114,7 @@ def _read(data: Path, columns: Columns, drop_missing: bool) -> tuple[ColumnPlan,
     source = open_table(data)
     plan = columns.plan(source)
     table = read_table(source, plan, drop_missing=drop_missing)
+    require_rows(data, source, len(table.X), "to fit")
     warn_constant_dates(table.X, plan.feature_names, plan.date_features)
     return plan, table
 

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from gpcommittee.cli.work.columns import Columns
+from gpcommittee.cli.work.rows import require_rows
 from gpcommittee.cli.work.talk import aligned, counted, duration
 from gpcommittee.data import check_table, open_table
 from gpcommittee.planning import Plan, plan_fit
@@ -42,6 +43,7 @@ def plan_table(
     source = open_table(data)
     plan = columns.plan(source)
     n_rows = check_table(source, plan, with_target=True, drop_missing=True) if drop_missing else source.count_rows()
+    require_rows(data, source, n_rows, "to fit")
     return plan_fit(n_rows, len(plan.feature_names), test_rows, **settings)
 
 
