@@ -155,7 +155,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
             )
 
     def _reporter(self) -> Reporter:
-        return reporter_for(settings.count("verbose", self.verbose, 0))
+        return reporter_for(settings.verbosity(self.verbose))
 
     def _prediction_engine(self) -> Engine:
         return make_engine(self.n_jobs, self.committee_.kernel.device)

@@ -11,6 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from sklearn.utils import check_random_state
 
+from gpcommittee.choices import check_count
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS, KernelFunction, make_kernel
 from gpcommittee.training import AUTO
@@ -18,24 +19,9 @@ from gpcommittee.training import AUTO
 DEFAULT_KERNEL = "squared_exponential"
 
 
-def count(name: str, value: object, least: int) -> int:
-    """An integer of at least ``least``."""
-    if isinstance(value, bool | np.bool_) and least == 0:
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise InvalidParameterError(f"{name} must be an integer of at least {least}, got {value!r}.")
-    return int(value)
-
-
-def training_experts(value: object) -> int | str:
-    """A number of experts, "auto" or "all"."""
-    if isinstance(value, str) and value in ("auto", "all"):
-        return value
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise InvalidParameterError(
-            f"training_experts must be 'auto', 'all' or an integer of at least 1, got {value!r}."
-        )
-    return int(value)
+def verbosity(value: object) -> int:
+    """A level of progress, or whether there is to be any."""
+    return int(value) if isinstance(value, bool | np.bool_) else check_count("verbose", value, 0)
 
 
 def positive(name: str, value: object) -> float:

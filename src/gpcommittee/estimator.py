@@ -22,7 +22,7 @@ from gpcommittee._intervals import IntervalMixin
 from gpcommittee._model_file import ModelFileMixin
 from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Rule, make_rule
 from gpcommittee.aggregation.table import written
-from gpcommittee.choices import check_choice
+from gpcommittee.choices import check_choice, check_count, check_count_or_name
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError
@@ -37,6 +37,7 @@ from gpcommittee.records import FloatArray, Partition, Prediction, Standardisati
 from gpcommittee.training import (
     METRICS,
     OBJECTIVES,
+    TRAINING_EXPERTS,
     FitOptions,
     Prepared,
     Trained,
@@ -420,9 +421,9 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
             )
         return FitOptions(
             optimise=self.optimizer is not None,
-            max_evaluations=settings.count("max_evaluations", self.max_evaluations, 1),
+            max_evaluations=check_count("max_evaluations", self.max_evaluations),
             checkpoint=settings.checkpoint(self.checkpoint),
-            training_experts=settings.training_experts(self.training_experts),
+            training_experts=check_count_or_name("training_experts", self.training_experts, TRAINING_EXPERTS),
             partition_metric=self._partition_metric(),
             objective=self.objective,
             seed=settings.seed(self.random_state),

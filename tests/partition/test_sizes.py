@@ -55,19 +55,19 @@ def test_every_combination(settings: dict[str, Any], n_experts: int, communicati
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_rows": 0}, "n_rows must be at least 1, got 0."),
+        ({"n_rows": 0}, "n_rows must be an integer of at least 1, got 0."),
         ({"n_rows": 9, "n_experts": 2, "expert_size": 4}, "n_experts=2 and expert_size=4 were both given"),
         ({"n_rows": 9, "n_experts": 10}, "n_experts=10 exceeds the 9 rows"),
-        ({"n_rows": 9, "n_experts": 0}, "n_experts must be at least 1, got 0."),
-        ({"n_rows": 9, "n_experts": -3}, "n_experts must be at least 1, got -3."),
-        ({"n_rows": 9, "n_experts": 2.0}, "n_experts must be an integer of at least 1, got 2.0 of type float."),
-        ({"n_rows": 9, "n_experts": "4"}, "n_experts must be an integer of at least 1, got '4' of type str."),
-        ({"n_rows": 9, "n_experts": True}, "n_experts must be an integer of at least 1, got True of type bool."),
+        ({"n_rows": 9, "n_experts": 0}, "n_experts must be an integer of at least 1, got 0."),
+        ({"n_rows": 9, "n_experts": -3}, "n_experts must be an integer of at least 1, got -3."),
+        ({"n_rows": 9, "n_experts": 2.0}, "n_experts must be an integer of at least 1, got 2.0."),
+        ({"n_rows": 9, "n_experts": "4"}, "n_experts must be an integer of at least 1, got '4'."),
+        ({"n_rows": 9, "n_experts": True}, "n_experts must be an integer of at least 1, got True."),
         ({"n_rows": 9, "n_experts": np.True_}, "n_experts must be an integer of at least 1, got np.True_"),
-        ({"n_rows": 9, "expert_size": 0}, "expert_size must be at least 1, got 0."),
+        ({"n_rows": 9, "expert_size": 0}, "expert_size must be an integer of at least 1, got 0."),
         ({"n_rows": 9, "expert_size": 2.5}, "expert_size must be an integer of at least 1, got 2.5"),
         ({"n_rows": 9, "expert_size": False}, "expert_size must be an integer of at least 1, got False"),
-        ({"n_rows": 9, "communication_size": 0}, "communication_size must be at least 1, got 0."),
+        ({"n_rows": 9, "communication_size": 0}, "communication_size must be an integer of at least 1, got 0."),
         ({"n_rows": 9, "communication_size": 1.0}, "communication_size must be an integer of at least 1, got 1.0"),
         ({"n_rows": 9, "communication_size": 10}, "communication_size=10 exceeds the 9 rows; choose a value from 1"),
         ({"n_rows": 9, "n_experts": 1, "communication_size": 5}, "communication_size=5 does not fit one expert"),
@@ -105,7 +105,7 @@ def test_no_expert_exceeds_the_expert_size(n_rows: int, expert_size: int, data: 
 
 
 def test_sizes_check_themselves_and_the_rows() -> None:
-    with pytest.raises(InvalidParameterError, match="n_experts must be at least 1, got 0"):
+    with pytest.raises(InvalidParameterError, match="n_experts must be an integer of at least 1, got 0"):
         PartitionSizes(0, 3)
     with pytest.raises(InvalidParameterError, match="leaves 0 of 4 rows"):
         check_fit(PartitionSizes(3, 5), 4)

@@ -168,8 +168,8 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_rows": 0}, "n_rows must be at least 1, got 0"),
-        ({"n_features": 0}, "n_features must be at least 1, got 0"),
+        ({"n_rows": 0}, "n_rows must be an integer of at least 1, got 0"),
+        ({"n_features": 0}, "n_features must be an integer of at least 1, got 0"),
         ({"n_features": 2.5}, "n_features must be an integer of at least 1, got 2.5"),
         ({"n_test": -1}, "n_test must be an integer of at least 0, got -1"),
         ({"n_test": True}, "n_test must be an integer of at least 0, got True"),
@@ -178,7 +178,7 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
         ({"partition": "grid"}, r"partition must be one of \['kmeans', 'random', 'tree'\] in a plan, got 'grid'"),
         ({"partition": [0, 1]}, r"partition must be one of"),
         ({"n_jobs": 0}, "n_jobs must be None or a non-zero integer, got 0"),
-        ({"max_evaluations": 0}, "max_evaluations must be at least 1, got 0"),
+        ({"max_evaluations": 0}, "max_evaluations must be an integer of at least 1, got 0"),
         ({"dtype": "int8"}, "dtype must be one of"),
         ({"memory_budget": 0}, "memory_budget must be a finite number above 0 or None, got 0"),
         ({"machine_rate": float("inf")}, "machine_rate must be a finite number above 0 or None, got inf"),

@@ -10,11 +10,11 @@ Liu, Cai, Wang and Ong (2018), Generalized Robust Bayesian Committee Machine, se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
-from gpcommittee.errors import InvalidInputError, InvalidParameterError
+from gpcommittee.choices import check_count
+from gpcommittee.errors import InvalidInputError
 from gpcommittee.partition.sizes import PartitionSizes, check_fit
 from gpcommittee.records import FloatArray, IntArray
 
@@ -53,7 +53,7 @@ def draw_communication(X: FloatArray, sizes: PartitionSizes, seed: int) -> Draw:
     """
     check_inputs(X)
     check_fit(sizes, len(X))
-    draw_stream, rest_stream = np.random.SeedSequence(check_seed(seed)).spawn(2)
+    draw_stream, rest_stream = np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2)
     chosen = np.zeros(len(X), dtype=bool)
     generator = np.random.default_rng(draw_stream)
     chosen[generator.choice(len(X), size=sizes.communication_size, replace=False, shuffle=False)] = True
@@ -73,13 +73,6 @@ def check_inputs(X: FloatArray) -> None:
             f"A partition needs finite inputs below {LARGEST_INPUT:g} in size, got values from {smallest} to "
             f"{largest}. Remove missing and infinite values, and standardise the columns."
         )
-
-
-def check_seed(seed: object) -> int:
-    """Return `seed` as an int, or raise InvalidParameterError if it is not a non-negative integer."""
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise InvalidParameterError(f"seed must be an integer of at least 0, got {seed!r}.")
-    return int(seed)
 
 
 def _describe(X: object) -> str:

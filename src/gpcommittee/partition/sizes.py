@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
+from gpcommittee.choices import check_count
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.records import IntArray
 
@@ -127,17 +127,6 @@ def default_communication_size(n_rows: int) -> int:
 
 def _within(limits: tuple[int, int], size: int) -> int:
     return min(max(size, limits[0]), limits[1])
-
-
-def check_count(name: str, value: object) -> int:
-    """Return `value` as an int, or raise InvalidParameterError if it is not an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise InvalidParameterError(
-            f"{name} must be an integer of at least 1, got {value!r} of type {type(value).__name__}."
-        )
-    if value < 1:
-        raise InvalidParameterError(f"{name} must be at least 1, got {int(value)}.")
-    return int(value)
 
 
 def check_fit(sizes: PartitionSizes, n_rows: int) -> None:

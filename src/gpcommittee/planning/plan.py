@@ -8,11 +8,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gpcommittee.aggregation import NPAE, Rule, make_rule
+from gpcommittee.choices import check_count, check_count_or_name
 from gpcommittee.engines import make_engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS
 from gpcommittee.partition import PARTITIONERS, resolve_sizes
-from gpcommittee.partition.sizes import check_count
 from gpcommittee.planning.advice import advise
 from gpcommittee.planning.case import Case, expected_sizes
 from gpcommittee.planning.cost import KERNEL_COSTS
@@ -31,7 +31,7 @@ from gpcommittee.planning.stages import (
 from gpcommittee.planning.work import additive_work, factor_work, objective_work
 from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import factor_budget
-from gpcommittee.training import AUTO, METRICS, OBJECTIVES, compares_kernels, most_experts
+from gpcommittee.training import AUTO, METRICS, OBJECTIVES, TRAINING_EXPERTS, compares_kernels, most_experts
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def plan_fit(
     case = Case(
         sizes=expected_sizes(n_rows, sizes, _known("partition", partition, PARTITIONERS)),
         n_features=check_count("n_features", n_features),
-        n_test=_count_from_zero("n_test", n_test),
+        n_test=check_count("n_test", n_test, 0),
         itemsize=torch_dtype(dtype).itemsize,
         n_workers=make_engine(n_jobs).n_workers,
         rule=make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation),
@@ -248,15 +248,8 @@ def _counted_kernel(kernel: object) -> str:
 
 
 def _training_experts(value: object, n_experts: int) -> int | str:
-    if isinstance(value, str):
-        return _known("training_experts", value, ("auto", "all"))
-    return most_experts(check_count("training_experts", value), n_experts)
-
-
-def _count_from_zero(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 0:
-        raise InvalidParameterError(f"{name} must be an integer of at least 0, got {value!r}.")
-    return int(value)
+    wanted = check_count_or_name("training_experts", value, TRAINING_EXPERTS)
+    return wanted if isinstance(wanted, str) else most_experts(wanted, n_experts)
 
 
 def _optional_positive(name: str, value: object) -> float | None:

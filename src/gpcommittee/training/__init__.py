@@ -7,13 +7,14 @@ from gpcommittee.training.fit import fit_committee
 from gpcommittee.training.objective import FactorisedObjective, Objective
 from gpcommittee.training.objectives import OBJECTIVES, make_objective
 from gpcommittee.training.optimise import Trained, train
-from gpcommittee.training.prepare import METRICS, FitOptions, Prepared, arrange, most_experts, prepare
+from gpcommittee.training.prepare import METRICS, TRAINING_EXPERTS, FitOptions, Prepared, arrange, most_experts, prepare
 from gpcommittee.training.space import SearchSpace
 
 __all__ = [
     "AUTO",
     "METRICS",
     "OBJECTIVES",
+    "TRAINING_EXPERTS",
     "ConditionalObjective",
     "FactorisedObjective",
     "FitOptions",

@@ -28,6 +28,9 @@ from gpcommittee.training.staged import EARLY_TOLERANCE, Course, Trainer
 METRICS = ("learned", "standardised")
 """Distances in which rows are divided."""
 
+TRAINING_EXPERTS = ("auto", "all")
+"""What a number of experts to train on may be besides a number."""
+
 Divide = Callable[[FloatArray], Partition]
 """From inputs to a partition, always with the same communication set."""
 
