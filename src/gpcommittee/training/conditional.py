@@ -7,7 +7,7 @@ communication set (section 3.1 of the paper). With two sets it is the exact log 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpcommittee.engines import Engine
 from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.likelihood import (
@@ -29,12 +28,12 @@ from gpcommittee.likelihood import (
 )
 from gpcommittee.records import FloatArray
 from gpcommittee.scratch import Scratch
-from gpcommittee.training.objective import Block, negative_log_prior, worker_scratch
+from gpcommittee.training.objective import Block, Objective, negative_log_prior, worker_scratch
 
 Result = TypeVar("Result")
 
 
-class ConditionalObjective:
+class ConditionalObjective(Objective):
     """Value and gradient of the conditional objective.
 
     Parameters
@@ -47,18 +46,6 @@ class ConditionalObjective:
         Of the terms of the other experts, where these stand for more. The communication expert and log priors count
         once.
     """
-
-    def __init__(self, kernel: KernelFunction, blocks: Sequence[Block], engine: Engine, weight: float = 1.0) -> None:
-        self.kernel = kernel
-        self.blocks = blocks
-        self.engine = engine
-        self.weight = weight
-        self._in_double = None if kernel.dtype == torch.float64 else kernel.as_type(torch.float64)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of all experts."""
-        return sum(len(y) for _, y in self.blocks)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,).

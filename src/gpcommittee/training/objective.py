@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -31,25 +31,8 @@ MATRICES_TOGETHER = 16
 """Matrices of an expert's size alive for each expert of a batch, of kernels left to automatic differentiation."""
 
 
-class Objective(Protocol):
-    """What training minimises: a sum of one term per expert, and minus the kernel's log priors."""
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of all experts."""
-        ...
-
-    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,)."""
-        ...
-
-    def terms(self, theta: FloatArray, experts: slice = slice(None)) -> FloatArray:
-        """Terms of the chosen experts, shape (n_chosen,), without weight and log prior."""
-        ...
-
-
-class FactorisedObjective:
-    """Value and gradient of the factorised negative log marginal likelihood.
+class Objective(ABC):
+    """What training minimises: a sum of one term per expert, and minus the kernel's log priors.
 
     Parameters
     ----------
@@ -58,7 +41,7 @@ class FactorisedObjective:
         Standardised inputs (m, d) and target (m,) of each expert.
     engine : Engine
     weight : float, default=1.0
-        Of the experts' terms, where these experts stand for more. Log priors count once.
+        Of the terms of experts that stand for more. Log priors count once.
     """
 
     def __init__(self, kernel: KernelFunction, blocks: Sequence[Block], engine: Engine, weight: float = 1.0) -> None:
@@ -72,6 +55,28 @@ class FactorisedObjective:
     def n_rows(self) -> int:
         """Rows of all experts."""
         return sum(len(y) for _, y in self.blocks)
+
+    @abstractmethod
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,)."""
+
+    @abstractmethod
+    def terms(self, theta: FloatArray, experts: slice = slice(None)) -> FloatArray:
+        """Terms of the chosen experts, shape (n_chosen,), without weight and log prior."""
+
+
+class FactorisedObjective(Objective):
+    """Value and gradient of the factorised negative log marginal likelihood.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    blocks : sequence of (X, y)
+        Standardised inputs (m, d) and target (m,) of each expert.
+    engine : Engine
+    weight : float, default=1.0
+        Of the experts' terms, where these experts stand for more. Log priors count once.
+    """
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,).
