@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from gpytorch.kernels import Kernel, RBFKernel, ScaleKernel
 
 from committees import identity_scaling, variances
 from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, GPoE, Rule
@@ -17,6 +18,8 @@ from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.partition import PartitionSizes, partition_rows
 from gpcommittee.prediction import FactorStore, predict, predict_rules
+from gpcommittee.prediction.chosen import _spread
+from gpcommittee.prediction.request import Request
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray, Hyperparameters, Prediction
 
@@ -43,6 +46,30 @@ class StagesSeen(SilentReporter):
 @pytest.fixture(autouse=True)
 def _choose_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "FEWEST_EXPERTS", 4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "ratio"),
+    [
+        (ScaleKernel(RBFKernel(ard_num_dims=2).initialize(lengthscale=torch.tensor([0.2, 3.0]))), 15.0),
+        (
+            RBFKernel(active_dims=(0,)).initialize(lengthscale=0.2)
+            * RBFKernel(active_dims=(1,)).initialize(lengthscale=3.0),
+            15.0,
+        ),
+        (RBFKernel().initialize(lengthscale=0.2), 1.0),
+    ],
+    ids=["a lengthscale per input", "a kernel per input", "one lengthscale"],
+)
+def test_nearby_points_are_near_in_the_metric_of_the_kernel(kernel: Kernel, ratio: float) -> None:
+    function = KernelFunction(kernel.double())
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(600, 2)))
+    committee = Committee(function, Hyperparameters(function.start, 0.0), X, X[:, 0], np.array([0, 600]))
+    points = np.random.default_rng(1).normal(size=(50, 2))
+    spread = _spread(Request(committee, identity_scaling(2), points))
+    stretched = spread / points
+    np.testing.assert_allclose(stretched, np.broadcast_to(stretched[0], stretched.shape), rtol=1e-12)
+    assert stretched[0, 0] / stretched[0, 1] == pytest.approx(ratio, rel=1e-6)
 
 
 RULES: list[AdditiveRule] = [GRBCM(), GRBCM(lead="first"), GRBCM(lead=None), GRBCM(level="observation"), RBCM(), BCM()]

@@ -18,6 +18,7 @@ import torch
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Experts, finish, merge
 from gpcommittee.engines import Engine
+from gpcommittee.kernels import input_scales
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import EXPERT_BLOCK, FactorStore
 from gpcommittee.prediction.landmarks import Landmarks, estimated_gain, find_landmarks
@@ -155,12 +156,11 @@ def _parts(node: Node, spread: FloatArray) -> list[Node]:
 
 
 def _spread(request: Request) -> FloatArray:
-    """Test points in units of the kernel's lengthscales, where it has one for each input."""
-    x = request.points(slice(None)).double().cpu().numpy()
-    named = request.committee.kernel.natural_values(request.committee.hyperparameters.kernel)
-    scales = [value.ravel() for name, value in named.items() if name.endswith("lengthscale")]
-    same = [scale for scale in scales if len(scale) == x.shape[1]]
-    return x / same[0] if same else x
+    """Test points in the kernel's metric, where it has one."""
+    committee = request.committee
+    points = request.points(slice(None)).double().cpu().numpy()
+    scales = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.X)
+    return points if scales is None else points / scales
 
 
 def _kept_landmarks(kind: Experts, store: FactorStore, engine: Engine) -> Mapping[int, Landmarks]:

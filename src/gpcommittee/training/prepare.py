@@ -14,12 +14,11 @@ import torch
 from gpcommittee.engines import Engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.experts import Committee
-from gpcommittee.kernels import KernelFunction
+from gpcommittee.kernels import KernelFunction, input_scales
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Hyperparameters, IntArray, KernelScore, Partition
 from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
 from gpcommittee.training.families import choose_family
-from gpcommittee.training.metric import input_scales
 from gpcommittee.training.part import Part
 from gpcommittee.training.schedule import COMPARED, expert_order, pilot_sizes
 from gpcommittee.training.space import SearchSpace

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from gpcommittee.kernels import KernelFunction
+from gpcommittee.kernels.function import KernelFunction
 from gpcommittee.records import FloatArray
 
 FALL = 0.1
@@ -36,7 +37,7 @@ ALIKE = 1e-6
 """Relative difference of scales that are one."""
 
 
-def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray) -> FloatArray | None:
+def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tensor) -> FloatArray | None:
     """Scale of each input in a kernel's metric.
 
     Parameters
@@ -44,7 +45,7 @@ def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray) -> Fl
     kernel : KernelFunction
     theta : ndarray, shape (p,)
         Unconstrained kernel parameters.
-    X : ndarray, shape (n_rows, n_features)
+    X : ndarray or Tensor, shape (n_rows, n_features)
         Standardised inputs; a few of them say what a typical row is.
 
     Returns
@@ -64,11 +65,16 @@ def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray) -> Fl
     4.0
     """
     correlation = _Correlation(KernelFunction(kernel.with_parameters(theta)))
-    typical = 1 - correlation.with_centre(X[:: max(1, len(X) // SAMPLE)]).mean()
+    typical = 1 - correlation.with_centre(_sample(X)).mean()
     if not typical > SMALLEST_FALL:
         return None
     scales = _first_falls(correlation, X.shape[1], FALL * typical)
     return None if scales is None or np.ptp(scales) <= ALIKE * scales.min() else scales
+
+
+def _sample(X: FloatArray | Tensor) -> FloatArray:
+    few = X[:: max(1, len(X) // SAMPLE)]
+    return few.double().numpy(force=True) if isinstance(few, Tensor) else few
 
 
 class _Correlation:

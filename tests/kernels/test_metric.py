@@ -5,10 +5,9 @@ import pytest
 import torch
 from gpytorch.kernels import ConstantKernel, Kernel, LinearKernel, MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
 
-from gpcommittee.kernels import KernelFunction, make_kernel
+from gpcommittee.kernels import KernelFunction, input_scales, make_kernel
 from gpcommittee.kernels.named import KERNELS
 from gpcommittee.records import FloatArray
-from gpcommittee.training.metric import input_scales
 
 X = np.random.default_rng(0).normal(size=(400, 3))
 LENGTHSCALES = [0.3, 2.0, 40.0]
@@ -43,6 +42,15 @@ def test_the_parameters_given_count_not_the_kernels_own() -> None:
     found = input_scales(function, np.log([1.0, *LENGTHSCALES]), X)
     assert found is not None
     np.testing.assert_allclose(found / found[0], np.array(LENGTHSCALES) / 0.3, rtol=1e-7)
+
+
+def test_rows_of_a_committee_say_what_a_typical_row_is_as_arrays_do() -> None:
+    function = KernelFunction(make_kernel("squared_exponential", 3))
+    theta = np.log([1.0, *LENGTHSCALES])
+    for rows in (X, X.astype(np.float32)):
+        np.testing.assert_array_equal(
+            input_scales(function, theta, torch.from_numpy(rows)), input_scales(function, theta, rows.astype(float))
+        )
 
 
 def test_a_product_of_kernels_of_single_inputs() -> None:
