@@ -15,7 +15,7 @@ from gpcommittee import _settings as settings
 from gpcommittee._held_out import is_auto, predict_held_out, variance_scales
 from gpcommittee._input import checked_inputs
 from gpcommittee.aggregation import Rule, make_rule
-from gpcommittee.choices import check_choice
+from gpcommittee.choices import check_choice, check_not_negative, check_optional_positive
 from gpcommittee.conformal import ConformalScores
 from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import InvalidParameterError, JitterWarning, PrecisionWarning
@@ -114,7 +114,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     ) -> list[Prediction]:
         store = self._current_store()
         engine, reporter = self._prediction_engine(), self._reporter()
-        tolerance = settings.not_negative("tolerance", self.tolerance)
+        tolerance = check_not_negative("tolerance", self.tolerance)
         with plain_torch():
             predictions = predict_rules(
                 store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only, tolerance=tolerance
@@ -161,5 +161,5 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         return make_engine(self.n_jobs, self.committee_.kernel.device)
 
     def _factor_budget(self, committee: Committee) -> float:
-        budget = settings.optional_positive("memory_budget", self.memory_budget)
+        budget = check_optional_positive("memory_budget", self.memory_budget)
         return factor_budget(budget, committee.kernel.device)

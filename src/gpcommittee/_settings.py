@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
 
 import numpy as np
@@ -22,37 +20,6 @@ DEFAULT_KERNEL = "squared_exponential"
 def verbosity(value: object) -> int:
     """A level of progress, or whether there is to be any."""
     return int(value) if isinstance(value, bool | np.bool_) else check_count("verbose", value, 0)
-
-
-def positive(name: str, value: object) -> float:
-    """A finite number above 0."""
-    number = _as_float(value)
-    if not 0 < number < math.inf:
-        raise InvalidParameterError(f"{name} must be a finite number above 0, got {value!r}.")
-    return number
-
-
-def not_negative(name: str, value: object) -> float:
-    """A finite number of at least 0."""
-    number = _as_float(value)
-    if not 0 <= number < math.inf:
-        raise InvalidParameterError(f"{name} must be a finite number of at least 0, got {value!r}.")
-    return number
-
-
-def _as_float(value: object) -> float:
-    """A real number as a float, NaN for anything else and infinity beyond the range of floats."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def optional_positive(name: str, value: object) -> float | None:
-    """None, or a finite number above 0."""
-    return None if value is None else positive(name, value)
 
 
 def seed(random_state: int | np.random.RandomState | None) -> int:

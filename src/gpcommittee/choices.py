@@ -1,8 +1,9 @@
-"""The checks of a setting that is one of a few names, or a whole number."""
+"""The checks of settings that are one of a few names, or a number."""
 
 from __future__ import annotations
 
-from numbers import Integral
+import math
+from numbers import Integral, Real
 
 from gpcommittee.errors import InvalidParameterError
 
@@ -43,3 +44,56 @@ def check_count_or_name(name: str, value: object, allowed: tuple[str, ...]) -> i
     if isinstance(value, str) and value in allowed:
         return value
     return check_count(name, value, or_else=f"{', '.join(map(repr, allowed))} or ")
+
+
+def check_positive(name: str, value: object) -> float:
+    """A finite number above 0.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is none.
+    """
+    return _above_zero(name, value, "")
+
+
+def check_optional_positive(name: str, value: object) -> float | None:
+    """None, or a finite number above 0.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is neither.
+    """
+    return None if value is None else _above_zero(name, value, " or None")
+
+
+def check_not_negative(name: str, value: object) -> float:
+    """A finite number of at least 0.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is none.
+    """
+    number = _as_float(value)
+    if not 0 <= number < math.inf:
+        raise InvalidParameterError(f"{name} must be a finite number of at least 0, got {value!r}.")
+    return number
+
+
+def _above_zero(name: str, value: object, or_else: str) -> float:
+    number = _as_float(value)
+    if not 0 < number < math.inf:
+        raise InvalidParameterError(f"{name} must be a finite number above 0{or_else}, got {value!r}.")
+    return number
+
+
+def _as_float(value: object) -> float:
+    """A real number as a float, NaN for anything else and infinity beyond the range of floats."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

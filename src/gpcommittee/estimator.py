@@ -22,7 +22,14 @@ from gpcommittee._intervals import IntervalMixin
 from gpcommittee._model_file import ModelFileMixin
 from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Rule, make_rule
 from gpcommittee.aggregation.table import written
-from gpcommittee.choices import check_choice, check_count, check_count_or_name
+from gpcommittee.choices import (
+    check_choice,
+    check_count,
+    check_count_or_name,
+    check_not_negative,
+    check_optional_positive,
+    check_positive,
+)
 from gpcommittee.data import standardisation, standardise_inputs, standardise_target
 from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError
@@ -411,8 +418,8 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         check_choice("objective", self.objective, OBJECTIVES)
-        settings.optional_positive("memory_budget", self.memory_budget)
-        settings.not_negative("tolerance", self.tolerance)
+        check_optional_positive("memory_budget", self.memory_budget)
+        check_not_negative("tolerance", self.tolerance)
         check_choice("calibration", self.calibration, CALIBRATIONS)
         if compares_kernels(self.kernel) and self.optimizer is None:
             raise InvalidParameterError(
@@ -446,7 +453,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         """The fit with its rows divided; copies made on the way there end here."""
         inputs, target = checked_training_data(self, X, y)
         kernels = self._kernel_functions(inputs.shape[1])
-        noise_variance = settings.positive("noise_variance", self.noise_variance)
+        noise_variance = check_positive("noise_variance", self.noise_variance)
         scaling = standardisation(inputs, target)
         standardised = standardise_inputs(inputs, scaling)
         divide = self._divider(len(standardised), options.seed)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from gpcommittee.aggregation import NPAE, Rule, make_rule
-from gpcommittee.choices import check_count, check_count_or_name
+from gpcommittee.choices import check_count, check_count_or_name, check_optional_positive
 from gpcommittee.engines import make_engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS
@@ -178,7 +177,7 @@ def plan_fit(
         n_workers=make_engine(n_jobs).n_workers,
         rule=make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation),
         kernel=_counted_kernel("squared_exponential" if kernel is None else kernel),
-        budget=factor_budget(_optional_positive("memory_budget", memory_budget)),
+        budget=factor_budget(check_optional_positive("memory_budget", memory_budget)),
         objective=_known("objective", objective, OBJECTIVES),
     )
     training = Training(
@@ -189,7 +188,7 @@ def plan_fit(
         max_evaluations=check_count("max_evaluations", max_evaluations),
         n_kernels=len(KERNELS) if compares_kernels(kernel) else 1,
     )
-    rate = _optional_positive("machine_rate", machine_rate) or measure_dgemm_rate(n_jobs, dtype)
+    rate = check_optional_positive("machine_rate", machine_rate) or measure_dgemm_rate(n_jobs, dtype)
     return _plan(case, int(n_rows), training, rate)
 
 
@@ -250,11 +249,3 @@ def _counted_kernel(kernel: object) -> str:
 def _training_experts(value: object, n_experts: int) -> int | str:
     wanted = check_count_or_name("training_experts", value, TRAINING_EXPERTS)
     return wanted if isinstance(wanted, str) else most_experts(wanted, n_experts)
-
-
-def _optional_positive(name: str, value: object) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
-        raise InvalidParameterError(f"{name} must be a finite number above 0 or None, got {value!r}.")
-    return float(value)
