@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from gpcommittee.aggregation import make_rule
 from gpcommittee.kernels import KERNELS
 from gpcommittee.planning.case import Case
+from gpcommittee.planning.choosing import chooses
 from gpcommittee.planning.factors import FactorPlan
 from gpcommittee.planning.memory import (
     ALLOCATOR_OVERHEAD,
@@ -84,6 +86,54 @@ def test_single_precision_halves_the_experts_arrays() -> None:
     single = replace(CASE, itemsize=4)
     assert fit_memory(single).workers == fit_memory(CASE).workers / 2
     assert predict_memory(single, KEPT).workers == predict_memory(CASE, KEPT).workers / 2
+
+
+CHOOSING = replace(CASE, sizes=np.full(64, 500.0), n_test=100_000, n_features=3, tolerance=1e-3, budget=1e8)
+
+
+def test_landmarks_and_what_waits_for_factors_are_held_to_a_tolerance() -> None:
+    every, chosen = (predict_memory(replace(CHOOSING, tolerance=t), KEPT) for t in (0.0, 1e-3))
+    landmarks = 64 * 192 * (3 + 500 + 192) * 8
+    assert chosen.factors - every.factors == pytest.approx(ALLOCATOR_OVERHEAD * landmarks)
+    sample = 8 * (4096 * (512 + 3 + 8) + 528 * (500 + 3 + 2 * 64) + 512**2)
+    sampling = 8 * 4096 * (500 + 4 * 512)
+    assert chosen.workers == 2 * max(sampling, 8 * (1024 * (500 + 2 * 4096) + 4096 * 500)) + 1e8 / 8 + 16 * sample
+    assert chosen.results == 100_000 * 8 * (3 + 16)
+    assert (chosen.data, chosen.interpreter) == (every.data, every.interpreter)
+
+
+def test_few_test_points_are_all_that_can_wait() -> None:
+    one = replace(CHOOSING, n_test=1000, n_workers=1)
+    sample = 8 * (1000 * (128 + 3 + 8) + 144 * (500 + 3 + 2 * 64) + 128**2)
+    leaf = 8 * 1000 * (1.125 * 64 + 500 + 3 + 8)
+    assert predict_memory(one, KEPT).workers == 8 * (1000 * (500 + 2 * 4096) + 4096 * 500) + max(sample, leaf)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tolerance": 0.0},
+        {"sizes": np.full(49, 500.0)},
+        {"itemsize": 4},
+        {"n_test": 0},
+        *({"rule": make_rule(name), "budget": 1e9} for name in ("gpoe", "npae", "communication", "barycenter")),
+    ],
+)
+def test_where_experts_cannot_be_chosen_a_tolerance_takes_nothing(settings: dict[str, Any]) -> None:
+    case = replace(CHOOSING, **settings)
+    assert not chooses(case)
+    assert predict_memory(case, KEPT) == predict_memory(replace(case, tolerance=0.0), KEPT)
+
+
+@pytest.mark.parametrize("name", ["grbcm", "rbcm", "bcm"])
+def test_rules_with_a_reference_choose(name: str) -> None:
+    assert chooses(replace(CHOOSING, rule=make_rule(name)))
+
+
+def test_what_no_communication_rows_are_coupled_to_is_smaller() -> None:
+    grbcm, rbcm = (predict_memory(replace(CHOOSING, rule=make_rule(name)), KEPT) for name in ("grbcm", "rbcm"))
+    assert grbcm.factors - rbcm.factors == pytest.approx(ALLOCATOR_OVERHEAD * 64 * 192 * 500 * 8)
+    assert rbcm.workers < grbcm.workers
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

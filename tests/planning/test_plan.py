@@ -141,6 +141,15 @@ def test_rate_is_measured_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan(machine_rate=None, n_jobs=3, dtype="float32").machine_rate == 7.0
 
 
+def test_to_a_tolerance_the_time_is_that_of_every_expert_and_the_memory_that_of_choosing() -> None:
+    every, chosen, few = plan(expert_size=100), plan(expert_size=100, tolerance=1e-3), plan(tolerance=1e-3)
+    assert (every.chooses, chosen.chooses, few.chooses) == (False, True, False)
+    assert chosen.predict_seconds == every.predict_seconds
+    assert chosen.fit_memory == every.fit_memory
+    assert chosen.predict_memory.peak > every.predict_memory.peak
+    assert few.predict_memory == plan().predict_memory
+
+
 def test_budget_decides_whether_factors_are_kept() -> None:
     generous, tight = plan(10**6, memory_budget=20.0), plan(10**6, memory_budget=1.0)
     assert (generous.factors_kept, tight.factors_kept) == (True, False)
@@ -153,6 +162,11 @@ def test_budget_decides_whether_factors_are_kept() -> None:
         ({}, 1e9, "Nothing to change"),
         ({"n_test": 10**7}, 1e9, "exceeds the 0.931 GiB of this machine"),
         ({"n_rows": 10**6, "memory_budget": 1.0}, 1e12, "Factors of 7.45 GiB exceed the memory budget of 1 GiB"),
+        (
+            {"n_rows": 10**6, "memory_budget": 1.0, "tolerance": 0.1},
+            1e12,
+            "choosing experts asks for them several times",
+        ),
         ({"n_rows": 10**6, "expert_size": 4000, "memory_budget": 1e3}, 1e12, "Half of expert_size=4000 would take"),
         ({"n_rows": 10**8, "memory_budget": 1e4, "training_experts": "all"}, 1e15, "give it a checkpoint"),
         ({"n_experts": 1000}, 1e12, "Experts of at most 10 rows know little"),
@@ -183,6 +197,7 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
         ({"memory_budget": 0}, "memory_budget must be a finite number above 0 or None, got 0"),
         ({"machine_rate": float("inf")}, "machine_rate must be a finite number above 0 or None, got inf"),
         ({"machine_rate": True}, "machine_rate must be a finite number above 0 or None, got True"),
+        ({"tolerance": -0.1}, "tolerance must be a finite number of at least 0, got -0.1"),
         ({"aggregation": "mean"}, "Unknown aggregation 'mean'"),
         ({"kernel": "periodic"}, "kernel must be one of"),
     ],

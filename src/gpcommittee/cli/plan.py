@@ -48,6 +48,7 @@ def plan(
     jobs: Jobs = None,
     dtype: options.Dtype = DtypeName.FLOAT64,
     memory_budget: MemoryBudget = None,
+    tolerance: options.Tolerance = 0.0,
 ) -> None:
     """Say how many experts, how much memory and how much time a fit takes.
 
@@ -80,6 +81,7 @@ def plan(
             "n_jobs": jobs,
             "dtype": dtype.value,
             "memory_budget": memory_budget,
+            "tolerance": tolerance,
         }
         columns = Columns(target, split_names(features), expand_dates)
         planned = plan_table(data, columns, test_rows, settings, drop_missing=drop_missing)

@@ -35,6 +35,8 @@ class Case:
         Bytes for factors.
     objective : str
         By which the hyperparameters are learned.
+    tolerance : float
+        To which predictions may leave experts out.
     """
 
     sizes: FloatArray
@@ -46,6 +48,7 @@ class Case:
     kernel: str
     budget: float
     objective: str = "factorised"
+    tolerance: float = 0.0
 
 
 def expected_sizes(n_rows: int, sizes: PartitionSizes, partition: str) -> FloatArray:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from gpcommittee.aggregation import NPAE
 from gpcommittee.engines.threads import IN_FLIGHT_PER_WORKER
 from gpcommittee.planning.case import Case
+from gpcommittee.planning.choosing import NOT_CHOOSING, chooses, choosing_memory
 from gpcommittee.planning.factors import FactorPlan
 from gpcommittee.planning.nested import nested_worker_bytes
 from gpcommittee.prediction.stream import CHUNK
@@ -73,9 +74,9 @@ class Memory:
     data : float
         Training and test rows in all copies that are alive, the caller's own included.
     factors : float
-        Factors of the experts, and the holes between them.
+        Factors of the experts, the holes between them, and landmarks, where a tolerance takes them.
     workers : float
-        Temporary arrays of all workers.
+        Temporary arrays of all workers, and what waits for factors, where a tolerance makes it wait.
     results : float
         Predictions, and sums that wait for more experts.
     """
@@ -117,15 +118,19 @@ def _training_bytes(case: Case) -> float:
 
 
 def predict_memory(case: Case, factors: FactorPlan) -> Memory:
-    """Peak of prediction with one rule, in the process of the fit: rows as given and ordered, test rows, factors."""
+    """Peak of prediction with one rule, in the process of the fit: rows as given and ordered, test rows, factors.
+
+    Where experts are chosen to a tolerance, as much as it may take.
+    """
     test_rows = DOUBLE * case.n_test * case.n_features
     waiting = SUM_VALUES * case.itemsize if factors.n_groups > 1 else 0
+    choosing = choosing_memory(case, LIVE_ARRAYS[case.kernel].moments) if chooses(case) else NOT_CHOOSING
     return Memory(
         interpreter=INTERPRETER_BYTES,
         data=_rows_bytes(case, DOUBLE + case.itemsize) + test_rows,
-        factors=ALLOCATOR_OVERHEAD * factors.resident,
-        workers=case.n_workers * _worker_bytes(case),
-        results=float(case.n_test * (RESULT_VALUES * DOUBLE + waiting)),
+        factors=ALLOCATOR_OVERHEAD * (factors.resident + choosing.landmarks),
+        workers=case.n_workers * max(_worker_bytes(case), choosing.worker) + choosing.held,
+        results=float(case.n_test * max(RESULT_VALUES * DOUBLE + waiting, choosing.per_point)),
     )
 
 

@@ -7,13 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gpcommittee.aggregation import NPAE, Rule, make_rule
-from gpcommittee.choices import check_count, check_count_or_name, check_optional_positive
+from gpcommittee.choices import check_count, check_count_or_name, check_not_negative, check_optional_positive
 from gpcommittee.engines import make_engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS
 from gpcommittee.partition import PARTITIONERS, resolve_sizes
 from gpcommittee.planning.advice import advise
 from gpcommittee.planning.case import Case, expected_sizes
+from gpcommittee.planning.choosing import chooses
 from gpcommittee.planning.cost import KERNEL_COSTS
 from gpcommittee.planning.factors import plan_factors
 from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
@@ -55,6 +56,8 @@ class Plan:
         Bytes of all factors that prediction needs.
     factors_kept : bool
         Whether they are kept between predictions.
+    chooses : bool
+        Whether predictions choose their experts to the tolerance, which not all settings allow.
     fit_memory, predict_memory : Memory
         Bytes in use at the peak of each, part by part.
     objective_flops, factor_flops, predict_flops : float
@@ -71,7 +74,9 @@ class Plan:
     longest_fit_seconds : float
         Time of a fit that needs all experts, and in every stage all the evaluations it is allowed.
     predict_seconds : float
-        Time of a first prediction, which makes the factors.
+        Time of a first prediction, which makes the factors, with every expert at every test row. What choosing experts
+        takes depends on the data: less than that, the more so the fewer experts matter at a test row, or more, where
+        most of them matter.
     advice : str
         The first thing to change, if anything.
     """
@@ -87,6 +92,7 @@ class Plan:
     n_workers: int
     factor_bytes: float
     factors_kept: bool
+    chooses: bool
     fit_memory: Memory
     predict_memory: Memory
     objective_flops: float
@@ -123,6 +129,7 @@ def plan_fit(
     dtype: str = "float64",
     memory_budget: float | None = None,
     aggregation: str | Rule = "grbcm",
+    tolerance: float = 0.0,
     machine_rate: float | None = None,
     kernel: str | None = None,
 ) -> Plan:
@@ -144,6 +151,9 @@ def plan_fit(
         1,000 rows by all rules, and is not counted.
     partition_metric, objective, training_experts
         As in `CommitteeRegressor`.
+    tolerance : float, default=0.0
+        As in `CommitteeRegressor`. Memory is then the most that choosing experts may take, time that of every expert
+        at every test row.
     partition : {"tree", "kmeans", "random"}, default="tree"
     machine_rate : float, optional
         Matrix-product operations per second of all workers together. Default: measured by `measure_dgemm_rate`.
@@ -179,6 +189,7 @@ def plan_fit(
         kernel=_counted_kernel("squared_exponential" if kernel is None else kernel),
         budget=factor_budget(check_optional_positive("memory_budget", memory_budget)),
         objective=_known("objective", objective, OBJECTIVES),
+        tolerance=check_not_negative("tolerance", tolerance),
     )
     training = Training(
         experts=_training_experts(training_experts, sizes.n_experts),
@@ -212,6 +223,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         n_workers=case.n_workers,
         factor_bytes=factors.total,
         factors_kept=factors.kept,
+        chooses=chooses(case),
         fit_memory=at_fit,
         predict_memory=at_predict,
         objective_flops=sum(work.flops for work in objective),
@@ -226,6 +238,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         advice=advise(
             peak=max(at_fit.peak, at_predict.peak),
             factors=factors,
+            choosing=chooses(case),
             budget=case.budget,
             fit_seconds=fit_seconds,
             expert_size=expert_size,

@@ -86,8 +86,9 @@ def _fit(plan: Plan) -> str:
 
 def _prediction(plan: Plan) -> str:
     factors = "kept" if plan.factors_kept else "computed again for every batch"
-    seconds = duration(plan.predict_seconds)
-    return f"about {seconds} for {counted(plan.n_test, 'row')}; factors of {_size(plan.factor_bytes)}, {factors}"
+    seconds = f"about {duration(plan.predict_seconds)} for {counted(plan.n_test, 'row')}"
+    every = " with every expert, to the tolerance less where few matter" if plan.chooses else ""
+    return f"{seconds}{every}; factors of {_size(plan.factor_bytes)}, {factors}"
 
 
 def _memory(plan: Plan) -> str:
