@@ -107,7 +107,7 @@ def test_rows_on_a_grid_without_noise_have_honest_intervals() -> None:
     """Each expert knows its own rows from all sides, and new ones from the side of its own: errors are larger."""
     axis = np.linspace(-3, 3, 50)
     X = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    y = np.sin(2 * X[:, 0]) * np.cos(X[:, 1]) + 0.1 * np.abs(X[:, 0] - X[:, 1])
+    y = np.sin(2 * X[:, 0]) * np.cos(X[:, 1]) + 0.3 * np.sin(5 * X[:, 0] + 3 * X[:, 1])
     new = np.random.default_rng(0).permutation(len(X))[:400]
     old = np.setdiff1d(np.arange(len(X)), new)
     model = CommitteeRegressor("matern32", expert_size=100, random_state=0, n_jobs=1).fit(X[old], y[old])
