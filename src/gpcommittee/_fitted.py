@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from gpytorch.kernels import Kernel
@@ -21,7 +22,8 @@ from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import InvalidParameterError, JitterWarning, PrecisionWarning
 from gpcommittee.experts import Committee
 from gpcommittee.metrics import ScoreReport
-from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, scaled
+from gpcommittee.partition import DISTANCE_PARTITIONERS
+from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, resolve_nearest, scaled
 from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
 
@@ -41,6 +43,8 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     memory_budget: float | None
     calibration: str | None
     tolerance: float
+    nearest_experts: int | str
+    partition: Any
     verbose: int
 
     committee_: Committee
@@ -114,10 +118,18 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     ) -> list[Prediction]:
         store = self._current_store()
         engine, reporter = self._prediction_engine(), self._reporter()
-        tolerance = check_not_negative("tolerance", self.tolerance)
+        tolerance, n_nearest = check_not_negative("tolerance", self.tolerance), self._n_nearest(self.committee_)
         with plain_torch():
             predictions = predict_rules(
-                store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only, tolerance=tolerance
+                store,
+                self.scaling_,
+                inputs,
+                rules,
+                engine,
+                reporter,
+                mean_only=mean_only,
+                tolerance=tolerance,
+                n_nearest=n_nearest,
             )
         self._warn_of_numerics(stacklevel)
         if mean_only:
@@ -132,10 +144,17 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         unknown = [rule for rule in dict.fromkeys(rules) if rule not in self.variance_scales_]
         if unknown:
             with plain_torch():
-                held = predict_held_out(self._current_store(), self.scaling_, unknown, engine, reporter)
+                n_nearest = self._n_nearest(self.committee_)
+                held = predict_held_out(self._current_store(), self.scaling_, unknown, engine, reporter, n_nearest)
             found = dict.fromkeys(unknown, 1.0) if held is None else variance_scales(held)
             self.variance_scales_ = {**self.variance_scales_, **found}
         return [self.variance_scales_[rule] for rule in rules]
+
+    def _n_nearest(self, committee: Committee) -> int | None:
+        """How many of the nearest experts predictions sum; None for all."""
+        nearest = settings.nearest_experts(self.nearest_experts, self.partition)
+        by_distance = isinstance(self.partition, str) and self.partition in DISTANCE_PARTITIONERS
+        return resolve_nearest(nearest, committee.n_experts, by_distance=by_distance, tolerance=self.tolerance)
 
     def _warn_of_numerics(self, stacklevel: int) -> None:
         store = self._store

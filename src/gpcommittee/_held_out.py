@@ -14,11 +14,11 @@ import numpy as np
 
 from gpcommittee.aggregation import RULES, AdditiveRule, Rule
 from gpcommittee.engines import Engine
-from gpcommittee.experts import Committee
+from gpcommittee.experts.held_out import FEWEST, held_out_rows, without
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.prediction import FactorStore, predict_rules
 from gpcommittee.progress import Reporter, UnderName
-from gpcommittee.records import FloatArray, IntArray, Prediction, Standardisation
+from gpcommittee.records import FloatArray, Prediction, Standardisation
 
 AUTO = "auto"
 
@@ -29,13 +29,6 @@ CANDIDATES = tuple(
     sorted((name for name, rule in RULES.items() if isinstance(rule, AdditiveRule)), key=lambda name: name != PREFERRED)
 )
 """Every rule that one pass over the experts can serve, the preferred one first."""
-
-SHARE, MOST, FEWEST = 0.1, 1000, 10
-"""Rows held out: a tenth, so that experts hardly know less; at most a thousand, which tell rules apart to about a
-hundredth of a nat; with fewer than ten, nothing is chosen and nothing measured."""
-
-DRAW = 3
-"""Spawn key of the draw of these rows among the committee's, which are in random order of space already."""
 
 DIGITS = 6
 """Decimals of a score, in nats, that count: where rules coincide, rounding must not choose."""
@@ -80,7 +73,12 @@ class ChosenRule:
 
 
 def predict_held_out(
-    store: FactorStore, scaling: Standardisation, rules: Sequence[Rule], engine: Engine, reporter: Reporter
+    store: FactorStore,
+    scaling: Standardisation,
+    rules: Sequence[Rule],
+    engine: Engine,
+    reporter: Reporter,
+    n_nearest: int | None = None,
 ) -> HeldOut | None:
     """Predictions of rows that are held out of the committee; None where there are too few.
 
@@ -92,6 +90,8 @@ def predict_held_out(
     rules : sequence of Rule
     engine : Engine
     reporter : Reporter
+    n_nearest : int, optional
+        As in ``predict_rules``.
 
     Raises
     ------
@@ -107,7 +107,8 @@ def predict_held_out(
     store = FactorStore(without(committee, held), store.budget, store.calibrated)
     x, y = committee.X[held].double().numpy(force=True), committee.y[held].double().numpy(force=True)
     as_it_is = replace(scaling, x_mean=np.zeros(x.shape[1]), x_scale=np.ones(x.shape[1]))
-    predictions = predict_rules(store, as_it_is, x, rules, engine, UnderName(reporter, "predict held-out rows"))
+    reporter = UnderName(reporter, "predict held-out rows")
+    predictions = predict_rules(store, as_it_is, x, rules, engine, reporter, n_nearest=n_nearest)
     return HeldOut(scaling.y_mean + scaling.y_scale * y, dict(zip(rules, predictions, strict=True)))
 
 
@@ -160,32 +161,3 @@ def choose_rule(
             y_train_var=0.0 if constant else scaling.y_scale**2,
         )
     return ChosenRule(min(CANDIDATES, key=lambda name: round(scores[name].nlpd, DIGITS)), scores)
-
-
-def held_out_rows(offsets: IntArray) -> IntArray:
-    """Rows of a committee to hold out, at random, ascending; every expert keeps at least one.
-
-    Parameters
-    ----------
-    offsets : ndarray of int64, shape (n_experts + 1,)
-
-    Returns
-    -------
-    ndarray of int64, shape (n_held_out,)
-    """
-    n_rows = int(offsets[-1])
-    generator = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(DRAW,)))
-    order = generator.permutation(n_rows)
-    experts = np.searchsorted(offsets, order, side="right")
-    free = np.delete(order, np.unique(experts, return_index=True)[1])
-    held: IntArray = np.sort(free[: min(MOST, int(SHARE * n_rows))])
-    return held
-
-
-def without(committee: Committee, held: IntArray) -> Committee:
-    """A committee whose experts lack some rows."""
-    keep = np.ones(int(committee.offsets[-1]), dtype=bool)
-    keep[held] = False
-    kept = np.concatenate([np.zeros(1, dtype=np.int64), keep.cumsum()])
-    rows = np.flatnonzero(keep)
-    return replace(committee, X=committee.X[rows], y=committee.y[rows], offsets=kept[committee.offsets])

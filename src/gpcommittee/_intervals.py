@@ -64,7 +64,8 @@ class IntervalMixin(FittedState):
         inputs, target = checked_observations(self, X, y)
         rules = self._rules([self.aggregation] if aggregations is None else aggregations)
         predictions = self._predict_checked(inputs, rules, mean_only=False, stacklevel=4)
-        self._set_conformal(conformal_scores(rules, predictions, target, self.calibration, float(self.tolerance)))
+        used = self.calibration, float(self.tolerance), self.nearest_experts
+        self._set_conformal(conformal_scores(rules, predictions, target, *used))
         return self
 
     def predict_interval(
@@ -129,6 +130,6 @@ class IntervalMixin(FittedState):
         gaussian = half_width_in_deviations(level)
         if self.conformal_ is None:
             return gaussian
-        self.conformal_.check_settings(self.calibration, self.tolerance)
+        self.conformal_.check_settings(self.calibration, self.tolerance, self.nearest_experts)
         rule = self._rules([self.aggregation if aggregation is None else aggregation])[0]
         return conformal_quantile(self.conformal_.of(rule), level)

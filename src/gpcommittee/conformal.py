@@ -33,6 +33,7 @@ class ConformalScores:
         Absolute errors in predicted standard deviations, ascending for each rule.
     calibration : str or None
     tolerance : float
+    nearest_experts : int or str
         Settings of the estimator under which the rows were predicted.
     """
 
@@ -40,6 +41,7 @@ class ConformalScores:
     scores: FloatArray
     calibration: str | None
     tolerance: float
+    nearest_experts: int | str
 
     @property
     def n_rows(self) -> int:
@@ -62,7 +64,7 @@ class ConformalScores:
         scores: FloatArray = self.scores[self.rules.index(rule)]
         return scores
 
-    def check_settings(self, calibration: str | None, tolerance: float) -> None:
+    def check_settings(self, calibration: str | None, tolerance: float, nearest_experts: int | str) -> None:
         """Refuse predictions other than those that the scores are of.
 
         Raises
@@ -73,6 +75,7 @@ class ConformalScores:
         for name, stored, present in (
             ("calibration", self.calibration, calibration),
             ("tolerance", self.tolerance, tolerance),
+            ("nearest_experts", self.nearest_experts, nearest_experts),
         ):
             if stored != present:
                 raise InvalidParameterError(
@@ -87,10 +90,11 @@ def conformal_scores(
     y: FloatArray,
     calibration: str | None,
     tolerance: float,
+    nearest_experts: int | str,
 ) -> ConformalScores:
     """Scores of calibration rows by each rule's prediction of an observation."""
     scores = [np.abs(y - p.mean) / np.sqrt(cast(FloatArray, p.var_noisy)) for p in predictions]
-    return ConformalScores(tuple(rules), np.sort(scores, axis=1), calibration, tolerance)
+    return ConformalScores(tuple(rules), np.sort(scores, axis=1), calibration, tolerance, nearest_experts)
 
 
 def conformal_quantile(scores: FloatArray, level: float) -> float:

@@ -20,7 +20,7 @@ from gpcommittee._held_out import CANDIDATES, choose_rule, is_auto, predict_held
 from gpcommittee._input import checked_inputs, checked_training_data, unchanged_on_failure
 from gpcommittee._intervals import IntervalMixin
 from gpcommittee._model_file import ModelFileMixin
-from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Rule, make_rule
+from gpcommittee.aggregation import NPAE, RULES, Rule, make_rule
 from gpcommittee.aggregation.table import written
 from gpcommittee.choices import (
     check_choice,
@@ -121,6 +121,10 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         that a prediction costs little more with many experts than with few; within the tolerance it may then depend on
         the points predicted along with it. 0, with fewer than 50 experts, in float32 and on CUDA: every expert at
         every point.
+    nearest_experts : int, "auto" or "all", default="auto"
+        Experts that GRBCM, RBCM and BCM sum at a test point: those whose rows are nearest to it in the kernel's metric,
+        fading towards the farthest of them, so that a prediction costs the same however many experts there are. "auto":
+        64 of more than 128 that "tree" or "kmeans" divided, and all otherwise and where there is a ``tolerance``.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
     verbose : int, default=0
@@ -151,8 +155,8 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
     aggregation_scores_ : dict of str to gpcommittee.metrics.ScoreReport
         Scores of every rule on the held-out rows; empty unless "auto" chose by them.
     variance_scales_ : dict of Rule to float
-        By which each rule's variances are multiplied with ``calibration="held_out"``, of the rules measured so far: all
-        but NPAE and those with settings of their own, which are measured when they are first asked for. Empty with one
+        By which each rule's variances are multiplied with ``calibration="held_out"``, of the rules measured so far:
+        that of the fit, or all that "auto" compared; another is measured when it is first asked for. Empty with one
         expert, whose leave-one-out errors say it all.
     conformal_ : gpcommittee.conformal.ConformalScores or None
         What ``conformalize`` found; None before.
@@ -198,6 +202,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         memory_budget: float | None = None,
         calibration: str | None = HELD_OUT,
         tolerance: float = 0.0,
+        nearest_experts: int | str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -220,6 +225,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         self.memory_budget = memory_budget
         self.calibration = calibration
         self.tolerance = tolerance
+        self.nearest_experts = nearest_experts
         self.checkpoint = checkpoint
         self.verbose = verbose
 
@@ -420,6 +426,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         check_choice("objective", self.objective, OBJECTIVES)
         check_optional_positive("memory_budget", self.memory_budget)
         check_not_negative("tolerance", self.tolerance)
+        settings.nearest_experts(self.nearest_experts, self.partition)
         check_choice("calibration", self.calibration, CALIBRATIONS)
         if compares_kernels(self.kernel) and self.optimizer is None:
             raise InvalidParameterError(
@@ -477,9 +484,9 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         chooses, scales = is_auto(self.aggregation), self.calibration == HELD_OUT and committee.n_experts > 1
         if not chooses and not scales:
             return self.aggregation, {}, {}
-        own = [] if chooses else [make_rule(self.aggregation)]
-        rules = [RULES[name] for name in CANDIDATES] + [rule for rule in own if isinstance(rule, AdditiveRule)]
-        held = predict_held_out(self._new_store(committee), scaling, list(dict.fromkeys(rules)), engine, reporter)
+        rules = [RULES[name] for name in CANDIDATES] if chooses else [make_rule(self.aggregation)]
+        n_nearest = self._n_nearest(committee)
+        held = predict_held_out(self._new_store(committee), scaling, rules, engine, reporter, n_nearest)
         found = variance_scales(held) if scales and held is not None else {}
         if not chooses:
             return self.aggregation, {}, found

@@ -16,18 +16,15 @@ from committees import committee_of, identity_scaling, random_blocks
 from gpcommittee import CommitteeRegressor
 from gpcommittee._held_out import (
     CANDIDATES,
-    FEWEST,
-    MOST,
     PREFERRED,
     ChosenRule,
     HeldOut,
     choose_rule,
-    held_out_rows,
     predict_held_out,
-    without,
 )
 from gpcommittee.aggregation import RULES, PoE
 from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
+from gpcommittee.experts.held_out import FEWEST, MOST, held_out_rows, without
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.planning import plan_fit
 from gpcommittee.prediction import FactorStore

@@ -45,7 +45,7 @@ def test_sizes_are_those_of_the_fit(n_rows: int, expert_size: int | None) -> Non
 
 
 def test_typical_fit_takes_no_more_evaluations_than_allowed() -> None:
-    at_once: dict[str, Any] = {"training_experts": "all", "partition_metric": "standardised"}
+    at_once: dict[str, Any] = {"training_experts": "all", "partition_metric": "standardised", "calibration": None}
     few, many = plan(max_evaluations=5, **at_once), plan(max_evaluations=10 * ONLY_EVALUATIONS, **at_once)
     assert (few.evaluations, few.longest_fit_seconds) == (5, few.fit_seconds)
     assert many.longest_fit_seconds == pytest.approx(10 * many.fit_seconds)
@@ -73,9 +73,9 @@ def test_a_comparison_of_kernels_is_planned_as_the_dearest_of_them() -> None:
 
 
 def test_a_number_of_training_experts_is_planned() -> None:
-    some = plan(expert_size=500, training_experts=10, partition_metric="standardised")
+    some = plan(expert_size=500, training_experts=10, partition_metric="standardised", calibration=None)
     assert [(stage.n_experts, stage.evaluations) for stage in some.stages] == [(10, ONLY_EVALUATIONS)]
-    whole = plan(expert_size=500, training_experts="all", partition_metric="standardised")
+    whole = plan(expert_size=500, training_experts="all", partition_metric="standardised", calibration=None)
     assert some.fit_seconds == pytest.approx(whole.fit_seconds / 2, rel=1e-6)
 
 

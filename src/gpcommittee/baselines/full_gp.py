@@ -15,6 +15,7 @@ ONE_EXPERT: dict[str, object] = {
     "communication_size": None,
     "partition": "random",
     "calibration": None,
+    "nearest_experts": "all",
 }
 
 

@@ -16,9 +16,11 @@ from gpcommittee.cli.options import (
     Level,
     MemoryBudget,
     Model,
+    NearestExperts,
     Output,
     Quiet,
     Tolerance,
+    count_or_name,
     listed,
     nearest,
     split_names,
@@ -79,6 +81,7 @@ def evaluate(
     jobs: Jobs = None,
     memory_budget: MemoryBudget = None,
     tolerance: Tolerance = None,
+    nearest_experts: NearestExperts = None,
     quiet: Quiet = False,
 ) -> None:
     """Score a model's predictions on a table that has the target.
@@ -99,7 +102,13 @@ def evaluate(
         from gpcommittee.cli.work.evaluate import evaluate_table, print_scores
         from gpcommittee.cli.work.model import open_model
 
-        named = open_model(model, split_names(features), n_jobs=jobs, memory_budget=memory_budget, tolerance=tolerance)
+        settings = {
+            "n_jobs": jobs,
+            "memory_budget": memory_budget,
+            "tolerance": tolerance,
+            "nearest_experts": None if nearest_experts is None else count_or_name(nearest_experts),
+        }
+        named = open_model(model, split_names(features), settings)
         scores = evaluate_table(
             named, data, rule_names(aggregation), target=target, level=level, drop_missing=drop_missing, quiet=quiet
         )

@@ -10,6 +10,7 @@ import typer
 from gpcommittee.cli.options import (
     FLAG,
     MACHINE,
+    NEAREST_HELP,
     TOLERANCE_HELP,
     AggregationName,
     CalibrationName,
@@ -132,6 +133,10 @@ Tolerance = Annotated[
         rich_help_panel=COMMITTEE,
         help=TOLERANCE_HELP,
     ),
+]
+NearestExperts = Annotated[
+    str,
+    typer.Option(metavar="N", parser=some_experts, rich_help_panel=COMMITTEE, help=NEAREST_HELP),
 ]
 Objective = Annotated[
     ObjectiveName,

@@ -232,6 +232,20 @@ Tolerance = Annotated[
         show_default="the model's",
     ),
 ]
+NEAREST_HELP = (
+    "Experts that grbcm, rbcm and bcm sum at each point, the nearest ones: a number, auto (64 of more than 128, if "
+    "there is no tolerance) or all."
+)
+NearestExperts = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        parser=some_experts,
+        rich_help_panel=MACHINE,
+        help=NEAREST_HELP,
+        show_default="the model's",
+    ),
+]
 Output = Annotated[
     Format,
     typer.Option("--format", metavar="NAME", parser=one_of(Format), help=f"How to print: {listed(Format)}."),

@@ -49,6 +49,7 @@ def plan(
     dtype: options.Dtype = DtypeName.FLOAT64,
     memory_budget: MemoryBudget = None,
     tolerance: options.Tolerance = 0.0,
+    nearest_experts: options.NearestExperts = "auto",
 ) -> None:
     """Say how many experts, how much memory and how much time a fit takes.
 
@@ -82,6 +83,7 @@ def plan(
             "dtype": dtype.value,
             "memory_budget": memory_budget,
             "tolerance": tolerance,
+            "nearest_experts": count_or_name(nearest_experts),
         }
         columns = Columns(target, split_names(features), expand_dates)
         planned = plan_table(data, columns, test_rows, settings, drop_missing=drop_missing)

@@ -16,8 +16,10 @@ from gpcommittee.cli.options import (
     Level,
     MemoryBudget,
     Model,
+    NearestExperts,
     Quiet,
     Tolerance,
+    count_or_name,
     listed,
     one_of,
     split_names,
@@ -58,10 +60,11 @@ def predict(
     ] = False,
     batch_rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="Rows read, predicted and written at a time.")
-    ] = 8192,
+    ] = 65_536,
     jobs: Jobs = None,
     memory_budget: MemoryBudget = None,
     tolerance: Tolerance = None,
+    nearest_experts: NearestExperts = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict every row of a table.
@@ -82,6 +85,12 @@ def predict(
         from gpcommittee.cli.work.model import open_model
         from gpcommittee.cli.work.predict import Wanted, predict_table
 
-        named = open_model(model, split_names(features), n_jobs=jobs, memory_budget=memory_budget, tolerance=tolerance)
+        settings = {
+            "n_jobs": jobs,
+            "memory_budget": memory_budget,
+            "tolerance": tolerance,
+            "nearest_experts": None if nearest_experts is None else count_or_name(nearest_experts),
+        }
+        named = open_model(model, split_names(features), settings)
         wanted = Wanted(None if aggregation is None else aggregation.value, level, latent, drop_missing)
         predict_table(named, data, out, wanted, batch_rows=batch_rows, quiet=quiet)

@@ -36,6 +36,7 @@ BEFORE: dict[str, Any] = {
     "training_experts": "all",
     "objective": "factorised",
     "calibration": None,
+    "nearest_experts": "all",
 }
 """Settings of models from before these settings existed."""
 
@@ -231,6 +232,7 @@ def _conformal_to_spec(conformal: ConformalScores) -> dict[str, Any]:
         "rules": [rule_to_spec(rule) for rule in conformal.rules],
         "calibration": conformal.calibration,
         "tolerance": conformal.tolerance,
+        "nearest_experts": conformal.nearest_experts,
     }
 
 
@@ -238,7 +240,8 @@ def _conformal(spec: dict[str, Any] | None, arrays: Arrays) -> ConformalScores |
     if spec is None:
         return None
     rules = tuple(rule_from_spec(rule) for rule in spec["rules"])
-    return ConformalScores(rules, arrays["conformal_scores"], spec["calibration"], spec["tolerance"])
+    nearest = spec.get("nearest_experts", BEFORE["nearest_experts"])
+    return ConformalScores(rules, arrays["conformal_scores"], spec["calibration"], spec["tolerance"], nearest)
 
 
 def _seed_or_none(random_state: object) -> int | None:

@@ -37,6 +37,10 @@ class Case:
         By which the hyperparameters are learned.
     tolerance : float
         To which predictions may leave experts out.
+    n_nearest : int or None
+        Experts that predictions sum at each point; None: all.
+    calibrates : bool
+        Whether a fit predicts rows that are held out of it.
     """
 
     sizes: FloatArray
@@ -49,6 +53,8 @@ class Case:
     budget: float
     objective: str = "factorised"
     tolerance: float = 0.0
+    n_nearest: int | None = None
+    calibrates: bool = False
 
 
 def expected_sizes(n_rows: int, sizes: PartitionSizes, partition: str) -> FloatArray:

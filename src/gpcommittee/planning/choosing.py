@@ -54,7 +54,7 @@ NOT_CHOOSING = ChoosingMemory(0.0, 0.0, 0.0, 0.0)
 def chooses(case: Case) -> bool:
     """Whether a prediction chooses its experts; otherwise a tolerance makes no difference."""
     enough = len(case.sizes) >= FEWEST_EXPERTS and case.itemsize == DOUBLE
-    return case.tolerance > 0 and case.n_test > 0 and enough and selectable(case.rule)
+    return case.n_nearest is None and case.tolerance > 0 and case.n_test > 0 and enough and selectable(case.rule)
 
 
 def choosing_memory(case: Case, live: int) -> ChoosingMemory:

@@ -78,7 +78,7 @@ class Memory:
     workers : float
         Temporary arrays of all workers, and what waits for factors, where a tolerance makes it wait.
     results : float
-        Predictions, and sums that wait for more experts.
+        Predictions, sums that wait for more experts, and test rows in the metric of the nearest ones.
     """
 
     interpreter: float
@@ -124,13 +124,14 @@ def predict_memory(case: Case, factors: FactorPlan) -> Memory:
     """
     test_rows = DOUBLE * case.n_test * case.n_features
     waiting = SUM_VALUES * case.itemsize if factors.n_groups > 1 else 0
+    ordered = 0 if case.n_nearest is None else 2 * DOUBLE * case.n_features
     choosing = choosing_memory(case, LIVE_ARRAYS[case.kernel].moments) if chooses(case) else NOT_CHOOSING
     return Memory(
         interpreter=INTERPRETER_BYTES,
         data=_rows_bytes(case, DOUBLE + case.itemsize) + test_rows,
         factors=ALLOCATOR_OVERHEAD * (factors.resident + choosing.landmarks),
         workers=case.n_workers * max(_worker_bytes(case), choosing.worker) + choosing.held,
-        results=float(case.n_test * max(RESULT_VALUES * DOUBLE + waiting, choosing.per_point)),
+        results=float(case.n_test * max(RESULT_VALUES * DOUBLE + waiting + ordered, choosing.per_point)),
     )
 
 

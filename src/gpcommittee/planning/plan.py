@@ -11,7 +11,7 @@ from gpcommittee.choices import check_count, check_count_or_name, check_not_nega
 from gpcommittee.engines import make_engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS
-from gpcommittee.partition import PARTITIONERS, resolve_sizes
+from gpcommittee.partition import DISTANCE_PARTITIONERS, PARTITIONERS, resolve_sizes
 from gpcommittee.planning.advice import advise
 from gpcommittee.planning.case import Case, expected_sizes
 from gpcommittee.planning.choosing import chooses
@@ -28,9 +28,10 @@ from gpcommittee.planning.stages import (
     training_seconds,
     typical_stages,
 )
-from gpcommittee.planning.work import additive_work, factor_work, objective_work
+from gpcommittee.planning.work import additive_work, calibrating_work, factor_work, objective_work
 from gpcommittee.precision import torch_dtype
-from gpcommittee.prediction import factor_budget
+from gpcommittee.prediction import NEAREST, factor_budget, resolve_nearest
+from gpcommittee.prediction.selection import selectable
 from gpcommittee.training import AUTO, METRICS, OBJECTIVES, TRAINING_EXPERTS, compares_kernels, most_experts
 
 
@@ -56,6 +57,8 @@ class Plan:
         Bytes of all factors that prediction needs.
     factors_kept : bool
         Whether they are kept between predictions.
+    n_nearest : int or None
+        Experts that predictions sum at each point; None: all.
     chooses : bool
         Whether predictions choose their experts to the tolerance, which not all settings allow.
     fit_memory, predict_memory : Memory
@@ -92,6 +95,7 @@ class Plan:
     n_workers: int
     factor_bytes: float
     factors_kept: bool
+    n_nearest: int | None
     chooses: bool
     fit_memory: Memory
     predict_memory: Memory
@@ -129,7 +133,9 @@ def plan_fit(
     dtype: str = "float64",
     memory_budget: float | None = None,
     aggregation: str | Rule = "grbcm",
+    calibration: str | None = "held_out",
     tolerance: float = 0.0,
+    nearest_experts: int | str = "auto",
     machine_rate: float | None = None,
     kernel: str | None = None,
 ) -> Plan:
@@ -146,10 +152,12 @@ def plan_fit(
         Shape of the training inputs.
     n_test : int, default=0
         Test rows.
-    n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation
+    n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation, calibration
         As in `CommitteeRegressor`. The rule "auto" is planned as "grbcm": choosing it takes as long as predicting up to
         1,000 rows by all rules, and is not counted.
     partition_metric, objective, training_experts
+        As in `CommitteeRegressor`.
+    nearest_experts : int, "auto" or "all", default="auto"
         As in `CommitteeRegressor`.
     tolerance : float, default=0.0
         As in `CommitteeRegressor`. Memory is then the most that choosing experts may take, time that of every expert
@@ -179,17 +187,20 @@ def plan_fit(
     (625, True, '0.8 GB')
     """
     sizes = resolve_sizes(n_rows, n_experts, expert_size, communication_size)
+    rule = make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation)
     case = Case(
         sizes=expected_sizes(n_rows, sizes, _known("partition", partition, PARTITIONERS)),
         n_features=check_count("n_features", n_features),
         n_test=check_count("n_test", n_test, 0),
         itemsize=torch_dtype(dtype).itemsize,
         n_workers=make_engine(n_jobs).n_workers,
-        rule=make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation),
+        rule=rule,
         kernel=_counted_kernel("squared_exponential" if kernel is None else kernel),
         budget=factor_budget(check_optional_positive("memory_budget", memory_budget)),
         objective=_known("objective", objective, OBJECTIVES),
         tolerance=check_not_negative("tolerance", tolerance),
+        n_nearest=_n_nearest(nearest_experts, sizes.n_experts, partition, rule, tolerance),
+        calibrates=calibration == "held_out" and not isinstance(rule, NPAE),
     )
     training = Training(
         experts=_training_experts(training_experts, sizes.n_experts),
@@ -209,7 +220,8 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
     factors, at_fit = plan_factors(case), fit_memory(case)
     at_predict = predict_memory(case, factors)
     stages = typical_stages(training, len(case.sizes))
-    fit_seconds = training_seconds(case, stages, rate)
+    calibrating = sum(work.seconds(rate, case.n_workers) for work in calibrating_work(case))
+    fit_seconds = training_seconds(case, stages, rate) + calibrating
     expert_size = math.ceil(case.sizes[-1])
     return Plan(
         n_rows=n_rows,
@@ -223,6 +235,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         n_workers=case.n_workers,
         factor_bytes=factors.total,
         factors_kept=factors.kept,
+        n_nearest=case.n_nearest,
         chooses=chooses(case),
         fit_memory=at_fit,
         predict_memory=at_predict,
@@ -233,7 +246,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         stages=stages,
         evaluations=sum(stage.evaluations for stage in stages),
         fit_seconds=fit_seconds,
-        longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate),
+        longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate) + calibrating,
         predict_seconds=factoring.seconds(rate, case.n_workers) + moments.seconds(rate, case.n_workers),
         advice=advise(
             peak=max(at_fit.peak, at_predict.peak),
@@ -257,6 +270,13 @@ def _counted_kernel(kernel: object) -> str:
     if compares_kernels(_known("kernel", kernel, (*KERNELS, AUTO))):
         return max(KERNELS, key=lambda name: KERNEL_COSTS[name].gradient)
     return str(kernel)
+
+
+def _n_nearest(value: object, n_experts: int, partition: str, rule: Rule, tolerance: float) -> int | None:
+    nearest = check_count_or_name("nearest_experts", value, NEAREST)
+    if not selectable(rule):
+        return None
+    return resolve_nearest(nearest, n_experts, by_distance=partition in DISTANCE_PARTITIONERS, tolerance=tolerance)
 
 
 def _training_experts(value: object, n_experts: int) -> int | str:

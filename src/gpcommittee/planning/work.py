@@ -9,7 +9,10 @@ time.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpcommittee.aggregation import Experts
+from gpcommittee.experts.held_out import n_held_out
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.cost import CALL_SECONDS, KERNEL_COSTS, OBJECTIVE_CALL_SECONDS, Work
 from gpcommittee.prediction.factors import EXPERT_BLOCK
@@ -81,7 +84,7 @@ def factor_work(case: Case) -> Work:
 
 def additive_work(case: Case) -> Work:
     """Moments of the experts that an additive rule needs, at all test rows."""
-    others, c = _others(case), float(case.sizes[0])
+    others, c = _summed(case), float(case.sizes[0])
     n_chunks, n_blocks = -(-case.n_test // CHUNK), -(-(1 + len(others)) // EXPERT_BLOCK)
     passes = n_blocks if case.rule.experts is Experts.AUGMENTED else 1
     rows = float(others.sum()) + passes * c
@@ -95,9 +98,24 @@ def additive_work(case: Case) -> Work:
     )
 
 
+def calibrating_work(case: Case) -> tuple[Work, ...]:
+    """Factors without the rows that are held out, and predictions of these; nothing where a fit is not calibrated."""
+    held = n_held_out(int(case.sizes.sum()))
+    if not case.calibrates or held == 0 or len(case.sizes) == 1:
+        return ()
+    held_out = replace(case, n_test=held)
+    return factor_work(case), additive_work(held_out)
+
+
 def _others(case: Case) -> FloatArray:
     """Sizes of the experts besides the communication expert that the rule needs."""
     return case.sizes[1:] if case.rule.experts is not Experts.NONE else case.sizes[:0]
+
+
+def _summed(case: Case) -> FloatArray:
+    """Sizes of those that are summed at each point."""
+    others = _others(case)
+    return others if case.n_nearest is None else others[:: max(1, len(others) // case.n_nearest)][: case.n_nearest]
 
 
 def _coupling(case: Case) -> float:

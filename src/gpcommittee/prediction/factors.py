@@ -13,6 +13,7 @@ import torch
 from gpcommittee.aggregation import Experts
 from gpcommittee.engines import Engine
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
+from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
 from gpcommittee.prediction.landmarks import Landmarks
 from gpcommittee.prediction.together import factor_batches
@@ -55,6 +56,8 @@ class FactorStore:
         Largest jitter that a factor needed so far, as a share of the mean prior variance.
     landmarks : dict of Experts to dict of int to Landmarks
         Of experts, by the form in which they are summed; found when a prediction to a tolerance first needs them.
+    boxes : Boxes or None
+        Around the experts' rows; found when a prediction by the nearest experts first needs them.
     in_double : set of int
         Experts that float32 could not factor so far and float64 did.
     """
@@ -65,6 +68,7 @@ class FactorStore:
         self.calibrated = calibrated
         self.largest_jitter = 0.0
         self.landmarks: dict[Experts, Mapping[int, Landmarks]] = {}
+        self.boxes: Boxes | None = None
         self.in_double: set[int] = set()
         self._factoring = Factoring(committee, calibrated)
         self._kept: OrderedDict[Key, Factor] = OrderedDict()

@@ -13,6 +13,7 @@ from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee, base_mean
 from gpcommittee.prediction.chosen import chosen_moments
 from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.nearest import nearest_moments, summed_experts
 from gpcommittee.prediction.npae import npae_moments
 from gpcommittee.prediction.request import Request, StandardMoments
 from gpcommittee.prediction.selection import selectable
@@ -35,6 +36,7 @@ def predict_rules(
     *,
     mean_only: bool = False,
     tolerance: float = 0.0,
+    n_nearest: int | None = None,
 ) -> list[Prediction]:
     """Predictions of several rules at the same test points.
 
@@ -54,6 +56,8 @@ def predict_rules(
         Largest change against the sum over all experts, for rules whose experts fade into a reference (GRBCM, RBCM,
         BCM): of the mean in predicted noisy standard deviations, of the variance at the rule's level relative to it.
         Within it the answer at a point may depend on the other points. 0: every expert at every point.
+    n_nearest : int, optional
+        Sum this many experts at each point, the nearest ones, for the same rules. Nothing is left to a tolerance then.
 
     Returns
     -------
@@ -70,7 +74,7 @@ def predict_rules(
     request = Request(store.committee, scaling, X)
     if mean_only and all(_mean_is_communication(rule, store.committee.n_experts) for rule in rules):
         return [_communication_mean(request, store, engine)] * len(rules)
-    moments = _moments(rules, request, store, engine, reporter, tolerance)
+    moments = _moments(rules, request, store, engine, reporter, tolerance, n_nearest)
     if mean_only:
         return [Prediction(restore_mean(mean, scaling), None, None) for mean, _, _ in moments]
     return [_in_target_units(one, store.committee.noise_variance, scaling) for one in moments]
@@ -84,13 +88,21 @@ def scaled(prediction: Prediction, scale: float) -> Prediction:
 
 
 def _moments(
-    rules: Sequence[Rule], request: Request, store: FactorStore, engine: Engine, reporter: Reporter, tolerance: float
+    rules: Sequence[Rule],
+    request: Request,
+    store: FactorStore,
+    engine: Engine,
+    reporter: Reporter,
+    tolerance: float,
+    n_nearest: int | None,
 ) -> list[StandardMoments]:
-    """Moments of every rule, each family in its own pass; to a tolerance, each rule in its own."""
+    """Moments of every rule, each family in its own pass; where experts are chosen, each rule in its own."""
     found: dict[int, StandardMoments] = {}
-    if tolerance > 0 and len(request.X) > 0 and _can_choose(store.committee):
-        for i, rule in enumerate(rules):
-            if isinstance(rule, AdditiveRule) and selectable(rule):
+    for i, rule in enumerate(rules):
+        if len(request.X) > 0 and isinstance(rule, AdditiveRule) and selectable(rule):
+            if n_nearest is not None and n_nearest < len(summed_experts(rule, store.committee.n_experts)):
+                found[i] = nearest_moments(rule, request, store, engine, reporter, n_nearest)
+            elif tolerance > 0 and _can_choose(store.committee):
                 found[i] = chosen_moments(rule, request, store, engine, reporter, tolerance)
     nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE)}
     additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule) and i not in found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import partial
 
 import torch
@@ -60,6 +61,20 @@ class View:
         moments = None if own is None else moments_as(x.dtype, own.moments)
         self.context = Context(prior, moments, committee.noise_variance)
 
+    def at(self, rows: Tensor) -> View:
+        """The same of some of the points."""
+        part = copy(self)
+        part._x = self._x[rows]
+        part._ready = {}
+        part._projections = {
+            dtype: Projection(known.whitened[rows], _moments_at(known.moments, rows))
+            for dtype, known in self._projections.items()
+        }
+        context = self.context
+        communication = None if context.communication is None else _moments_at(context.communication, rows)
+        part.context = Context(context.prior_variance[rows], communication, context.noise_variance)
+        return part
+
     def prepare(self, experts: Sequence[int], memory: float) -> None:
         """Compute moments of experts in batches, for ``moments`` to hand out.
 
@@ -101,3 +116,7 @@ class View:
         projection = self._projections[factor.lower.dtype]
         prior = self.context.prior_variance
         return augmented_moments(self._committee, factor, projection, self._x, prior, self._scratch)
+
+
+def _moments_at(moments: Moments, rows: Tensor) -> Moments:
+    return Moments(moments.mean[rows], moments.var_latent[rows], moments.dispersion)

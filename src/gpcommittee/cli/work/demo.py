@@ -26,7 +26,7 @@ from gpcommittee.persistence import check_writable
 from gpcommittee.plots import WorldMaps, draw_world, require_matplotlib
 from gpcommittee.records import FloatArray, IntArray
 
-SETTINGS: Mapping[str, Any] = MappingProxyType({"kernel": "matern32", "tolerance": 1e-3})
+SETTINGS: Mapping[str, Any] = MappingProxyType({"kernel": "matern32", "nearest_experts": 32})
 
 PICTURE, MODEL = "geoid.png", "geoid.gpc"
 QUARTER_DEGREES_TO_THE_POLES = 720

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,14 +45,7 @@ def named_inputs(X: FloatArray, names: Sequence[str]) -> pa.Table:
     return pa.table({name: X[:, column] for column, name in enumerate(names)})
 
 
-def open_model(
-    path: Path,
-    features: tuple[str, ...] | None,
-    *,
-    n_jobs: int | None,
-    memory_budget: float | None,
-    tolerance: float | None,
-) -> NamedModel:
+def open_model(path: Path, features: tuple[str, ...] | None, settings: Mapping[str, Any]) -> NamedModel:
     """Load a model and find out which columns it needs.
 
     Parameters
@@ -60,10 +53,8 @@ def open_model(
     path : pathlib.Path
     features : tuple of str or None
         Columns in the model's order, for a model that does not know them.
-    n_jobs : int or None
-    memory_budget : float or None
-    tolerance : float or None
-        Instead of the settings in the file, if given.
+    settings : mapping of str to object
+        Instead of those in the file; None keeps the file's.
 
     Raises
     ------
@@ -73,8 +64,7 @@ def open_model(
         If features are given and known, or needed and not given, or not as many as the model has.
     """
     regressor = CommitteeRegressor.load(path)
-    given = {"n_jobs": n_jobs, "memory_budget": memory_budget, "tolerance": tolerance}
-    regressor.set_params(verbose=0, **{name: value for name, value in given.items() if value is not None})
+    regressor.set_params(verbose=0, **{name: value for name, value in settings.items() if value is not None})
     return NamedModel(path, regressor, _columns(path, regressor, features))
 
 

@@ -1,0 +1,108 @@
+"""How near each expert is to a test point: the distance to the smallest box around its rows, in the kernel's metric.
+
+The k nearest experts are summed, fading towards the rim: with d_i the distance to expert i's box and d_(k) the k-th
+smallest, expert i has the share (1 - (d_i / d_(k))^2)^2 of itself, and 0 from the rim on. A share depends on the point
+alone and is continuous in it, so that predictions have no seams.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpcommittee.experts import Committee
+from gpcommittee.kernels import input_scales
+from gpcommittee.records import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes around the rows of experts.
+
+    Attributes
+    ----------
+    scales : ndarray, shape (n_features,)
+        By which standardised inputs are divided.
+    lower, upper : ndarray, shape (n_experts, n_features)
+        Corners, in inputs that are divided by the scales.
+    """
+
+    scales: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+def boxes_around(committee: Committee) -> Boxes:
+    """Boxes around the rows of every expert of a committee.
+
+    Parameters
+    ----------
+    committee : Committee
+
+    Returns
+    -------
+    Boxes
+    """
+    found = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.X)
+    scales = np.ones(committee.X.shape[1]) if found is None else found
+    blocks = [committee.block(expert)[0] for expert in range(committee.n_experts)]
+    lower = np.stack([X.amin(dim=0).double().cpu().numpy() for X in blocks])
+    upper = np.stack([X.amax(dim=0).double().cpu().numpy() for X in blocks])
+    return Boxes(scales, lower / scales, upper / scales)
+
+
+def within_reach(boxes: Boxes, experts: IntArray, points: FloatArray, k: int) -> IntArray:
+    """Experts that may be among the k nearest of any of some points.
+
+    No expert is nearer to a point than to the box around all points, and none is farther than from its far side.
+
+    Parameters
+    ----------
+    boxes : Boxes
+    experts : ndarray of int64, shape (n_experts,)
+        Numbers of those to choose from, ascending.
+    points : ndarray, shape (n_points, n_features)
+        Divided by the boxes' scales.
+    k : int
+        At most as many as there are.
+
+    Returns
+    -------
+    ndarray of int64
+        Ascending.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    lower, upper = boxes.lower[experts], boxes.upper[experts]
+    least = np.square(np.maximum(np.maximum(lower - high, low - upper), 0.0)).sum(axis=1)
+    most = np.square(np.maximum(np.maximum(lower - low, high - upper), 0.0)).sum(axis=1)
+    found: IntArray = experts[least <= np.partition(most, k - 1)[k - 1]]
+    return found
+
+
+def shares(boxes: Boxes, experts: IntArray, points: FloatArray, k: int) -> FloatArray:
+    """Share of itself that each expert has in the sum at each point.
+
+    Parameters
+    ----------
+    boxes : Boxes
+    experts : ndarray of int64, shape (n_experts,)
+        All that may be among the k nearest.
+    points : ndarray, shape (n_points, n_features)
+        Divided by the boxes' scales.
+    k : int
+
+    Returns
+    -------
+    ndarray, shape (n_points, n_experts)
+        1 where a point is in an expert's box, 0 from the k-th smallest distance on.
+    """
+    squares = np.zeros((len(points), len(experts)))
+    for column, (lower, upper) in enumerate(zip(boxes.lower[experts].T, boxes.upper[experts].T, strict=True)):
+        values = points[:, column, None]
+        outside = np.maximum(lower - values, values - upper)
+        squares += np.square(np.maximum(outside, 0.0, out=outside), out=outside)
+    rim = np.partition(squares, k - 1, axis=1)[:, k - 1 : k]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: FloatArray = np.square(np.maximum(1.0 - squares / rim, 0.0))
+    return np.where(squares == 0.0, 1.0, found)
