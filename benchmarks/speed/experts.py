@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpcommittee.data import Rows
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.records import FloatArray, Partition
@@ -25,4 +26,4 @@ def drawn_committee(kernel: str, n_experts: int, size: int, n_features: int) -> 
     y = smooth_function(X) + NOISE * generator.standard_normal(len(X))
     partition = Partition(np.arange(len(X)), size * np.arange(n_experts + 1))
     function = KernelFunction(make_kernel(kernel, n_features))
-    return arrange(function, X, (y - y.mean()) / y.std(), partition, NOISE)
+    return arrange(function, Rows.standardised(X, (y - y.mean()) / y.std()), partition, NOISE)

@@ -18,8 +18,8 @@ from gpcommittee.errors import GPCommitteeError, InvalidInputError, InvalidTypeE
 from gpcommittee.records import FloatArray
 
 
-def checked_training_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Finite inputs (n, d) and target (n,) in double precision; sets the estimator's feature attributes.
+def checked_training_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
+    """Finite inputs (n, d) as they are, and target (n,) in double precision; sets the estimator's feature attributes.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def checked_training_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) 
     return _checked_rows(estimator, X, y, reset=True)
 
 
-def checked_observations(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def checked_observations(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
     """Finite inputs (n, d) with the columns of the fit, and target (n,), of rows that the fit has not seen.
 
     Raises
@@ -42,17 +42,19 @@ def checked_observations(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -
 
 def _checked_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, reset: bool
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[NDArray[Any], FloatArray]:
     with _own_errors():
         _refuse_masked(X=X, y=y)
         _refuse_dates_and_text(X)
         _check_target(y)
         inputs, target = validate_data(estimator, X, y, reset=reset, **_OPTIONS)
-        return _in_double(inputs, _names(estimator), "X"), _in_double(target, None, "y")
+        return check_finite(inputs, _names(estimator)), np.ascontiguousarray(
+            check_finite(target, what="y"), dtype=np.float64
+        )
 
 
-def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> FloatArray:
-    """Finite inputs (n, d) with the columns of the fit; n may be 0.
+def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> NDArray[Any]:
+    """Finite inputs (n, d) with the columns of the fit, of any real type and layout; n may be 0.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> FloatArray:
         _refuse_masked(X=X)
         _refuse_dates_and_text(X)
         inputs = validate_data(estimator, X, reset=False, ensure_min_samples=0, **_OPTIONS)
-        return _in_double(inputs, _names(estimator), "X")
+        return check_finite(inputs, _names(estimator))
 
 
 @contextmanager
@@ -80,11 +82,6 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
 
 _OPTIONS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 """Types as they are: what is no number is refused here, where scikit-learn would convert dates and text."""
-
-
-def _in_double(values: NDArray[Any], names: Sequence[str] | None, what: str) -> FloatArray:
-    """Finite numbers in one memory layout, so that the same numbers in a frame and in an array give the same bits."""
-    return np.ascontiguousarray(check_finite(values, names, what), dtype=np.float64)
 
 
 def _refuse_masked(**named: object) -> None:

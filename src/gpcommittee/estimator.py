@@ -30,7 +30,7 @@ from gpcommittee.choices import (
     check_optional_positive,
     check_positive,
 )
-from gpcommittee.data import standardisation, standardise_inputs, standardise_target
+from gpcommittee.data import Rows, standardisation, standardise_target
 from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError
 from gpcommittee.experts import Committee
@@ -462,10 +462,9 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         kernels = self._kernel_functions(inputs.shape[1])
         noise_variance = check_positive("noise_variance", self.noise_variance)
         scaling = standardisation(inputs, target)
-        standardised = standardise_inputs(inputs, scaling)
-        divide = self._divider(len(standardised), options.seed)
-        rows = standardised, standardise_target(target, scaling)
-        return prepare(kernels, *rows, noise_variance, divide, options, engine, reporter), scaling
+        rows = Rows(inputs, standardise_target(target, scaling), scaling)
+        divide = self._divider(len(rows), options.seed)
+        return prepare(kernels, rows, noise_variance, divide, options, engine, reporter), scaling
 
     def _divider(self, n_rows: int, seed: int) -> Callable[[FloatArray], Partition]:
         """From inputs to a partition."""

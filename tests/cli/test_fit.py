@@ -12,6 +12,8 @@ from command_line import FIT, SETTINGS, make_table, read, run, values, with_gaps
 from gpcommittee import CommitteeRegressor
 from gpcommittee.aggregation import RULES
 from gpcommittee.cli.work.fit import split_rows
+from gpcommittee.cli.work.model import named_inputs
+from gpcommittee.data import open_table, plan_columns, read_table
 from gpcommittee.persistence import read_metadata
 
 
@@ -28,6 +30,16 @@ def test_the_model_is_that_of_the_library(train: Path) -> None:
     expected = CommitteeRegressor(**SETTINGS).fit(X, y).predict(X, return_std=True)
     found = CommitteeRegressor.load(train.parent / "model.gpc").predict(table.select(["a", "b"]), return_std=True)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_table_read_from_a_file_gets_its_names_without_a_copy(train: Path) -> None:
+    source = open_table(train)
+    X = read_table(source, plan_columns(source, "y")).X
+    named = named_inputs(X, ["a", "b"])
+    assert named.column_names == ["a", "b"]
+    for column, name in enumerate(named.column_names):
+        assert np.shares_memory(named[name].chunk(0).to_numpy(), X[:, column])
+        np.testing.assert_array_equal(named[name].to_numpy(), X[:, column])
 
 
 def test_csv_and_parquet_give_the_same_model(train: Path, tmp_path: Path) -> None:

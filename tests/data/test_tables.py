@@ -83,7 +83,7 @@ def test_every_source_gives_the_same_numbers(store: Store, tmp_path: Path) -> No
     np.testing.assert_array_equal(rows.y, [1.5, 2.5, 3.5])
     np.testing.assert_array_equal(rows.rows, [0, 1, 2])
     assert (str(rows.X.dtype), rows.n_dropped, source.count_rows()) == ("float64", 0, 3)
-    assert rows.X.flags.c_contiguous
+    assert rows.X.flags.f_contiguous
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 from gpytorch.kernels import LinearKernel
 
 from gpcommittee import CommitteeRegressor, GPCommitteeError, GPCommitteeWarning
@@ -165,6 +166,30 @@ def test_missing_and_infinite_values_are_refused_with_column_and_count(value: fl
 def test_no_test_rows(rule: str) -> None:
     mean, std = predict(quiet_fit(regressor(), *data()), np.empty((0, 2)), aggregation=rule)
     assert mean.shape == std.shape == (0,)
+
+
+@pytest.mark.parametrize("partition", ["tree", "random"])
+def test_types_and_layouts_of_the_data_make_no_difference_to_a_bit(tmp_path: Path, partition: str) -> None:
+    generator = np.random.default_rng(0)
+    X = generator.integers(-50, 50, size=(400, 3)).astype(float)
+    y = np.sin(X[:, 0] / 20) + X[:, 1] / 50 + 0.1 * generator.standard_normal(400)
+    np.save(tmp_path / "X.npy", X)
+    wide = np.repeat(X, 2, axis=1)
+    given: list[Any] = [
+        X,
+        np.asfortranarray(X),
+        wide[:, ::2],
+        X.astype(np.int8),
+        X.astype(np.float32),
+        np.load(tmp_path / "X.npy", mmap_mode="r"),
+        pd.DataFrame(X),
+        X.tolist(),
+    ]
+    models = [quiet_fit(regressor(partition=partition, max_evaluations=3), rows, y) for rows in given]
+    for rows, model in zip(given, models, strict=True):
+        assert torch.equal(model.committee_.X, models[0].committee_.X)
+        np.testing.assert_array_equal(model.partition_.order, models[0].partition_.order)
+        np.testing.assert_array_equal(model.predict(rows, return_std=True), models[0].predict(X, return_std=True))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from gpcommittee.planning.choosing import chooses
 from gpcommittee.planning.factors import FactorPlan
 from gpcommittee.planning.memory import (
     ALLOCATOR_OVERHEAD,
+    DIVIDING_VALUES,
     INTERPRETER_BYTES,
     LIVE_ARRAYS,
     Memory,
@@ -50,9 +51,20 @@ def test_training_given_the_communication_set_holds_its_matrices_beside_those_of
     assert fit_memory(replace(large, n_workers=1)).workers == 8 * (of_workers / 2 + (5 + 1) * 1000**2)
 
 
-def test_arranging_many_rows_among_small_experts_holds_three_copies() -> None:
+def test_dividing_many_rows_among_small_experts_holds_two_copies_and_row_numbers() -> None:
     memory = fit_memory(replace(CASE, sizes=np.full(10_000, 10.0)))
-    assert memory == Memory(INTERPRETER_BYTES, 100_000 * (5 * 3 * 8 + 8), 0.0, 0.0, 0.0)
+    assert memory == Memory(INTERPRETER_BYTES, 100_000 * (5 * 2 * 8 + DIVIDING_VALUES * 8), 0.0, 0.0, 0.0)
+
+
+def test_a_table_takes_one_more_copy_of_the_inputs_during_the_fit_alone() -> None:
+    for sizes in (CASE.sizes, np.full(10_000, 10.0)):
+        case, table = replace(CASE, sizes=sizes), replace(CASE, sizes=sizes, from_table=True)
+        assert fit_memory(table).data - fit_memory(case).data == sizes.sum() * 4 * 8
+        assert predict_memory(table, KEPT) == predict_memory(case, KEPT)
+
+
+def test_single_precision_halves_one_of_the_copies_while_training() -> None:
+    assert fit_memory(replace(CASE, itemsize=4)).data == 300 * (5 * 8 + 5 * 4 + 8)
 
 
 def test_workers_beyond_the_experts_hold_nothing_while_fitting() -> None:

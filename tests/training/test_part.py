@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from gpcommittee.data import Rows
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.records import Partition
 from gpcommittee.training import arrange
@@ -11,13 +12,14 @@ from gpcommittee.training.part import Part
 KERNEL = KernelFunction(make_kernel("squared_exponential", 2))
 X = np.random.default_rng(1).normal(size=(12, 2))
 Y = X.sum(axis=1)
+ROWS = Rows.standardised(X, Y)
 PARTITION = Partition(np.random.default_rng(2).permutation(12), np.array([0, 4, 7, 12]))
 
 
 def test_a_part_is_the_same_from_rows_and_from_a_committee() -> None:
     experts = np.array([0, 2])
-    rows = Part.of_rows(KERNEL, X, Y, PARTITION, experts)
-    views = Part.of_committee(arrange(KERNEL, X, Y, PARTITION, 0.1), PARTITION, experts, "standardised")
+    rows = Part.of_rows(KERNEL, ROWS, PARTITION, experts)
+    views = Part.of_committee(arrange(KERNEL, ROWS, PARTITION, 0.1), PARTITION, experts, "standardised")
     assert rows.key == views.key
     assert (rows.n_committee, rows.is_whole) == (views.n_committee, views.is_whole) == (3, False)
     np.testing.assert_array_equal(rows.rows, [4, 5])
@@ -30,7 +32,7 @@ def test_a_part_is_the_same_from_rows_and_from_a_committee() -> None:
 
 
 def test_keys_tell_parts_apart() -> None:
-    committee = arrange(KERNEL, X, Y, PARTITION, 0.1)
+    committee = arrange(KERNEL, ROWS, PARTITION, 0.1)
     moved = Partition(PARTITION.order, np.array([0, 4, 8, 12]))
     keys = {
         Part.of_committee(committee, PARTITION, np.array([0, 2]), "standardised").key,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from committees import random_blocks
+from gpcommittee.data import Rows
 from gpcommittee.engines import SerialEngine
 from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.kernels import KernelFunction, make_kernel
@@ -24,7 +25,7 @@ ROWS = random_blocks([N_EXPERTS * SIZE], 2, seed=0)[0]
 PARTITION = Partition(
     np.random.default_rng(0).permutation(N_EXPERTS * SIZE), np.arange(0, (N_EXPERTS + 1) * SIZE, SIZE)
 )
-COMMITTEE = arrange(KERNEL, *ROWS, PARTITION, 0.1)
+COMMITTEE = arrange(KERNEL, Rows.standardised(*ROWS), PARTITION, 0.1)
 ORDER = expert_order(N_EXPERTS, 0)
 
 

@@ -3,6 +3,7 @@
 from gpcommittee.data.columns import plan_columns
 from gpcommittee.data.dates import date_parts, warn_constant_dates
 from gpcommittee.data.plan import ColumnPlan
+from gpcommittee.data.rows import Rows
 from gpcommittee.data.scaling import (
     restore_mean,
     restore_variance,
@@ -17,6 +18,7 @@ from gpcommittee.data.writing import check_output, write_table
 
 __all__ = [
     "ColumnPlan",
+    "Rows",
     "TableRows",
     "TableSource",
     "check_finite",

@@ -24,7 +24,7 @@ def column_moments(values: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     with np.errstate(over="ignore", invalid="ignore"):
         largest = _largest(values)
         unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)
-        origin = values[0] / unit
+        origin = _in_double(values, slice(0, 1))[0] / unit
         shift = _sum_of_shifted(values, unit, origin) / n_rows
         total, squares, spread = _deviations(values, unit, origin, shift)
         remainder = total / n_rows
@@ -36,14 +36,14 @@ def column_moments(values: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
 def _largest(values: NDArray[Any]) -> FloatArray:
     largest = np.zeros(values.shape[1])
     for rows in row_blocks(values):
-        np.maximum(largest, np.abs(values[rows].astype(np.float64)).max(axis=0), out=largest)
+        np.maximum(largest, np.abs(_in_double(values, rows)).max(axis=0), out=largest)
     return largest
 
 
 def _sum_of_shifted(values: NDArray[Any], unit: FloatArray, origin: FloatArray) -> FloatArray:
     total = np.zeros(values.shape[1])
     for rows in row_blocks(values):
-        total += (values[rows] / unit - origin).sum(axis=0)
+        total += (_in_double(values, rows) / unit - origin).sum(axis=0)
     return total
 
 
@@ -53,8 +53,13 @@ def _deviations(
     """Sum, sum of squares and largest size of the deviations from ``origin + shift``."""
     total, squares, spread = np.zeros((3, values.shape[1]))
     for rows in row_blocks(values):
-        deviation = values[rows] / unit - origin - shift
+        deviation = _in_double(values, rows) / unit - origin - shift
         total += deviation.sum(axis=0)
         squares += (deviation**2).sum(axis=0)
         np.maximum(spread, np.abs(deviation).max(axis=0), out=spread)
     return total, squares, spread
+
+
+def _in_double(values: NDArray[Any], rows: slice) -> FloatArray:
+    """Rows in one type and memory layout, on which the rounding of sums depends."""
+    return np.ascontiguousarray(values[rows], dtype=np.float64)

@@ -52,12 +52,12 @@ def standardisation(X: NDArray[Any], y: NDArray[Any]) -> Standardisation:
 
 
 def standardise_inputs(X: NDArray[Any], scaling: Standardisation) -> FloatArray:
-    """Inputs with the training mean removed, in units of the training deviation, as a new float64 array.
+    """Inputs with the training mean removed, in units of the training deviation, as a new float64 array in C order.
 
     Parameters
     ----------
     X : ndarray, shape (n_rows, n_features)
-        Finite real inputs.
+        Finite real inputs of any real dtype and layout, memory maps included; read block by block.
     scaling : Standardisation
 
     Returns
@@ -69,9 +69,11 @@ def standardise_inputs(X: NDArray[Any], scaling: Standardisation) -> FloatArray:
     InvalidInputError
         A row so far from the training data that its distance overflows.
     """
+    standardised: FloatArray = np.empty(X.shape)
     with np.errstate(over="ignore"):
-        standardised: FloatArray = np.subtract(X, scaling.x_mean, dtype=np.float64)
-        standardised /= scaling.x_scale
+        for rows in row_blocks(X):
+            np.subtract(X[rows], scaling.x_mean, out=standardised[rows], dtype=np.float64, casting="same_kind")
+            standardised[rows] /= scaling.x_scale
     _check_no_overflow(standardised, X)
     return standardised
 

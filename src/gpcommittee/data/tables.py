@@ -27,6 +27,7 @@ class TableRows:
     Attributes
     ----------
     X : ndarray of float64, shape (n_rows, n_features)
+        Of a whole table column by column, so that it is a frame's columns without a copy.
     y : ndarray of float64, shape (n_rows,), or None when the target was not read
     rows : ndarray of int64, shape (n_rows,)
         Row numbers in the table, counted from 0; rising, with gaps where incomplete rows were dropped.
@@ -67,7 +68,7 @@ def read_table(
         type; a damaged file.
     """
     n_rows = source.count_rows()
-    X = np.empty((n_rows, len(plan.feature_names)))
+    X = np.empty((n_rows, len(plan.feature_names)), order="F")
     y = np.empty(n_rows if with_target else 0)
     rows = np.empty(n_rows, dtype=np.int64)
     tally, kept = Tally(), 0
@@ -81,6 +82,7 @@ def read_table(
         kept += len(complete.X)
     _check_unchanged(source, tally.n_rows == n_rows)
     tally.refuse(source.name, drop_missing)
+    pa.default_memory_pool().release_unused()  # it would keep as much again as the table
     return TableRows(X[:kept], y[:kept] if with_target else None, rows[:kept], n_rows - kept)
 
 

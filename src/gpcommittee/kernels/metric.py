@@ -72,8 +72,13 @@ def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tens
     return None if scales is None or np.ptp(scales) <= ALIKE * scales.min() else scales
 
 
+def sampled(n_rows: int) -> slice:
+    """The few of so many rows that are looked at; of a few already, all."""
+    return slice(None, None, max(1, n_rows // SAMPLE))
+
+
 def _sample(X: FloatArray | Tensor) -> FloatArray:
-    few = X[:: max(1, len(X) // SAMPLE)]
+    few = X[sampled(len(X))]
     return few.double().numpy(force=True) if isinstance(few, Tensor) else few
 
 

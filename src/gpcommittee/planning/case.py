@@ -41,6 +41,8 @@ class Case:
         Experts that predictions sum at each point; None: all.
     calibrates : bool
         Whether a fit predicts rows that are held out of it.
+    from_table : bool
+        Rows are given as a table and not as an array.
     """
 
     sizes: FloatArray
@@ -55,6 +57,7 @@ class Case:
     tolerance: float = 0.0
     n_nearest: int | None = None
     calibrates: bool = False
+    from_table: bool = False
 
 
 def expected_sizes(n_rows: int, sizes: PartitionSizes, partition: str) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from types import MappingProxyType
 
 from gpcommittee.aggregation import NPAE
@@ -24,6 +24,9 @@ with experts of 625 rows, 1.2 with 512."""
 
 DOUBLE = 8
 INDEX = 8
+
+DIVIDING_VALUES = 5
+"""Row numbers and labels per row that are alive while rows are divided; measured with the tree and at random."""
 
 RESULT_VALUES = 8
 """Numbers per test point that are alive while a rule's mean and two calibrated variances are put in the target's
@@ -94,11 +97,14 @@ class Memory:
 
 
 def fit_memory(case: Case) -> Memory:
-    """Peak of a fit: the rows as given, standardised and ordered, or while training the first and last of these."""
-    converted = 0 if case.itemsize == DOUBLE else case.itemsize
-    arranging = Memory(INTERPRETER_BYTES, _rows_bytes(case, 3 * DOUBLE), 0.0, 0.0, 0.0)
-    training = Memory(INTERPRETER_BYTES, _rows_bytes(case, 2 * DOUBLE + converted), 0.0, _training_bytes(case), 0.0)
-    return max(arranging, training, key=lambda memory: memory.peak)
+    """Peak of a fit: the rows as given and standardised, while they are divided; or as given and ordered by expert."""
+    dividing = _given_bytes(case) + _rows_bytes(case, DOUBLE, DIVIDING_VALUES)
+    training = _given_bytes(case) + _rows_bytes(case, case.itemsize)
+    return max(
+        Memory(INTERPRETER_BYTES, dividing, 0.0, 0.0, 0.0),
+        Memory(INTERPRETER_BYTES, training, 0.0, _training_bytes(case), 0.0),
+        key=lambda memory: memory.peak,
+    )
 
 
 def _training_bytes(case: Case) -> float:
@@ -128,16 +134,22 @@ def predict_memory(case: Case, factors: FactorPlan) -> Memory:
     choosing = choosing_memory(case, LIVE_ARRAYS[case.kernel].moments) if chooses(case) else NOT_CHOOSING
     return Memory(
         interpreter=INTERPRETER_BYTES,
-        data=_rows_bytes(case, DOUBLE + case.itemsize) + test_rows,
+        data=_given_bytes(replace(case, from_table=False)) + _rows_bytes(case, case.itemsize) + test_rows,
         factors=ALLOCATOR_OVERHEAD * (factors.resident + choosing.landmarks),
         workers=case.n_workers * max(_worker_bytes(case), choosing.worker) + choosing.held,
         results=float(case.n_test * max(RESULT_VALUES * DOUBLE + waiting + ordered, choosing.per_point)),
     )
 
 
-def _rows_bytes(case: Case, bytes_per_value: int) -> float:
-    """Inputs, target and the rows' order."""
-    return float(case.sizes.sum() * ((case.n_features + 1) * bytes_per_value + INDEX))
+def _given_bytes(case: Case) -> float:
+    """Inputs and target as they are given; of a table, the table and the array that is made of it."""
+    copies = 2 if case.from_table else 1
+    return float(case.sizes.sum() * DOUBLE * (copies * case.n_features + 1))
+
+
+def _rows_bytes(case: Case, bytes_per_value: int, row_numbers: int = 1) -> float:
+    """Inputs and target, and numbers that say of each row where it belongs."""
+    return float(case.sizes.sum() * ((case.n_features + 1) * bytes_per_value + row_numbers * INDEX))
 
 
 def _worker_bytes(case: Case) -> float:

@@ -138,10 +138,11 @@ def plan_fit(
     nearest_experts: int | str = "auto",
     machine_rate: float | None = None,
     kernel: str | None = None,
+    from_table: bool = False,
 ) -> Plan:
     """Memory and time of a fit and a prediction on a CPU, before anything is spent.
 
-    Memory is that of one process that holds all rows as float64 arrays, fits, and predicts mean and variance of all
+    Memory is that of one process that holds all rows as float64 numbers, fits, and predicts mean and variance of all
     test rows in one call; it is meant to be right within a quarter. Time is that of workers with a processor each, and
     meant to be right within a factor of 2 for the stages given. How many experts and evaluations a fit needs, and the
     sizes of k-means clusters, are known only afterwards; usual ones stand for them.
@@ -168,6 +169,9 @@ def plan_fit(
     kernel : str, optional
         Name of a kernel. Default: "squared_exponential"; a kernel of your own may cost more. "auto": the comparison is
         one of the stages, and the dearest kernel is counted throughout, as if it were the one chosen.
+    from_table : bool, default=False
+        The rows are given as a frame, or read from a file on the command line, which takes one more copy of the inputs
+        during a fit.
 
     Returns
     -------
@@ -201,6 +205,7 @@ def plan_fit(
         tolerance=check_not_negative("tolerance", tolerance),
         n_nearest=_n_nearest(nearest_experts, sizes.n_experts, partition, rule, tolerance),
         calibrates=calibration == "held_out" and not isinstance(rule, NPAE),
+        from_table=from_table,
     )
     training = Training(
         experts=_training_experts(training_experts, sizes.n_experts),

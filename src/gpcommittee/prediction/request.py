@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gpcommittee.aggregation import Aggregate
@@ -40,12 +42,12 @@ class Request:
     committee : Committee
     scaling : Standardisation
     X : ndarray, shape (n_points, n_features)
-        In original units.
+        In original units, of any real type and layout.
     """
 
     committee: Committee
     scaling: Standardisation
-    X: FloatArray
+    X: NDArray[Any]
 
     def chunks(self, size: int) -> list[slice]:
         """Slices of ``size`` rows that cover all, the last one shorter."""

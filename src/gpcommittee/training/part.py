@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpcommittee.data import Rows
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.records import FloatArray, IntArray, Partition
+from gpcommittee.records import IntArray, Partition
 from gpcommittee.training.checkpoint import fingerprint
 from gpcommittee.training.objective import Block
 
@@ -36,22 +37,19 @@ class Part:
     key: str
 
     @classmethod
-    def of_rows(
-        cls, kernel: KernelFunction, X: FloatArray, y: FloatArray, partition: Partition, experts: IntArray
-    ) -> Part:
+    def of_rows(cls, kernel: KernelFunction, rows: Rows, partition: Partition, experts: IntArray) -> Part:
         """From all rows, of which those of the given experts are copied.
 
         Parameters
         ----------
         kernel : KernelFunction
-        X, y : ndarray, shapes (n_rows, n_features) and (n_rows,)
-            Standardised.
+        rows : Rows
         partition : Partition
             In the standardised metric.
         experts : ndarray of int64
         """
-        rows = [partition.rows(int(expert)) for expert in experts]
-        blocks = [(kernel.tensor(X[of_expert]), kernel.tensor(y[of_expert])) for of_expert in rows]
+        of_experts = [rows.some(partition.rows(int(expert))) for expert in experts]
+        blocks = [(kernel.tensor(X), kernel.tensor(y)) for X, y in of_experts]
         return cls(blocks, partition.n_experts, "standardised", _key("standardised", partition, experts))
 
     @classmethod

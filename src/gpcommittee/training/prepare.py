@@ -10,11 +10,15 @@ import gpytorch
 import numpy as np
 import scipy
 import torch
+from torch import Tensor
 
+from gpcommittee.data import Rows
+from gpcommittee.data.rows import places
 from gpcommittee.engines import Engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, input_scales
+from gpcommittee.kernels.metric import sampled
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Hyperparameters, IntArray, KernelScore, Partition
 from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
@@ -93,18 +97,13 @@ class Prepared:
     kernel_scores: Mapping[str, KernelScore]
 
 
-def arrange(
-    kernel: KernelFunction, X: FloatArray, y: FloatArray, partition: Partition, noise_variance: float
-) -> Committee:
+def arrange(kernel: KernelFunction, rows: Rows, partition: Partition, noise_variance: float) -> Committee:
     """The committee before training: rows ordered by expert, the kernel's present values as hyperparameters.
 
     Parameters
     ----------
     kernel : KernelFunction
-    X : ndarray, shape (n_rows, n_features)
-        Standardised inputs.
-    y : ndarray, shape (n_rows,)
-        Standardised target.
+    rows : Rows
     partition : Partition
     noise_variance : float
         On a target of variance 1.
@@ -116,16 +115,24 @@ def arrange(
     return Committee(
         kernel,
         Hyperparameters(kernel.start, float(np.log(noise_variance))),
-        kernel.tensor(X[partition.order]),
-        kernel.tensor(y[partition.order]),
+        _ordered(kernel, rows, partition.order),
+        kernel.tensor(rows.y[partition.order]),
         partition.offsets,
     )
 
 
+def _ordered(kernel: KernelFunction, rows: Rows, order: IntArray) -> Tensor:
+    """Standardised inputs in an order, put there from one block after the other."""
+    like = kernel.tensor(np.empty(0))
+    ordered, to = like.new_empty((len(rows), rows.n_features)), torch.from_numpy(places(order)).to(like.device)
+    for block in rows.blocks():
+        ordered.index_copy_(0, to[block], kernel.tensor(rows.some(block)[0]))
+    return ordered
+
+
 def prepare(
     kernels: Mapping[str, KernelFunction],
-    X: FloatArray,
-    y: FloatArray,
+    rows: Rows,
     noise_variance: float,
     divide: Divide,
     options: FitOptions,
@@ -143,10 +150,7 @@ def prepare(
     ----------
     kernels : mapping of str to KernelFunction
         By name; several are compared, which takes optimising.
-    X : ndarray, shape (n_rows, n_features)
-        Standardised inputs.
-    y : ndarray, shape (n_rows,)
-        Standardised target.
+    rows : Rows
     noise_variance : float
         Its start, on a target of variance 1.
     divide : callable
@@ -160,6 +164,8 @@ def prepare(
 
     Raises
     ------
+    InvalidInputError
+        If a row is so far from the others that its distance overflows.
     InvalidParameterError
         If more experts are to be trained on than there are.
     CheckpointError
@@ -167,34 +173,33 @@ def prepare(
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored at the start.
     """
-    partition = divide(X)
+    partition = divide(rows.inputs())
     order = expert_order(partition.n_experts, options.seed)
     most = most_experts(options.training_experts, partition.n_experts)
-    trainers = _trainers(kernels, X, y, noise_variance, partition, options, engine, reporter)
+    trainers = _trainers(kernels, rows, noise_variance, partition, options, engine, reporter)
     name, scores = next(iter(trainers)), dict[str, KernelScore]()
     course, metric = Course(trainers[name].start), "standardised"
     if len(trainers) > 1:
-        part = Part.of_rows(kernels[name], X, y, partition, order[: min(COMPARED, most)])
+        part = Part.of_rows(kernels[name], rows, partition, order[: min(COMPARED, most)])
         chosen = choose_family(trainers, part)
         name, course, scores = chosen.name, chosen.course, dict(chosen.scores)
         reporter.message(f"Chose the kernel {name} among {len(scores)} on {part.rows.sum():,} rows.")
     kernel, trainer = kernels[name], replace(trainers[name], trying="")
-    if options.partition_metric == "learned" and partition.n_experts > 2 and X.shape[1] > 1:
+    if options.partition_metric == "learned" and partition.n_experts > 2 and rows.n_features > 1:
         if options.optimise:
             sizes = pilot_sizes(partition.n_experts, most)
-            course = _pilot(trainer, course, X, y, partition, [order[:n] for n in sizes])
-        scales = input_scales(kernel, course.theta[:-1], X)
+            course = _pilot(trainer, course, rows, partition, [order[:n] for n in sizes])
+        scales = input_scales(kernel, course.theta[:-1], rows.some(sampled(len(rows)))[0])
         if scales is not None:
-            partition, metric = divide(X / scales), "learned"
-    arranged = arrange(kernel, X, y, partition, noise_variance)
+            partition, metric = divide(rows.inputs(scales)), "learned"
+    arranged = arrange(kernel, rows, partition, noise_variance)
     committee = replace(arranged, hyperparameters=course.hyperparameters)
     return Prepared(committee, partition, metric, course, trainer, options, name, scores)
 
 
 def _trainers(
     kernels: Mapping[str, KernelFunction],
-    X: FloatArray,
-    y: FloatArray,
+    rows: Rows,
     noise_variance: float,
     partition: Partition,
     options: FitOptions,
@@ -203,14 +208,14 @@ def _trainers(
 ) -> dict[str, Trainer]:
     """One for each kernel, with one log."""
     starts = [np.append(kernel.start, np.log(noise_variance)) for kernel in kernels.values()]
-    log = _open_log(list(kernels.values()), starts, X, y, partition, options)
+    log = _open_log(list(kernels.values()), starts, rows, partition, options)
     return {
         name: Trainer(
             kernel,
             SearchSpace.of(kernel),
             options.objective,
             start,
-            len(y),
+            len(rows),
             options.max_evaluations,
             engine,
             reporter,
@@ -221,14 +226,12 @@ def _trainers(
     }
 
 
-def _pilot(
-    trainer: Trainer, course: Course, X: FloatArray, y: FloatArray, partition: Partition, parts: Sequence[IntArray]
-) -> Course:
+def _pilot(trainer: Trainer, course: Course, rows: Rows, partition: Partition, parts: Sequence[IntArray]) -> Course:
     """Stages on a few experts, which learn the metric: those on more experts than the course has seen."""
     seen = course.stages[-1].n_experts if course.stages else 0
     for experts in parts:
         if len(experts) > seen:
-            course = trainer.stage(course, Part.of_rows(trainer.kernel, X, y, partition, experts), EARLY_TOLERANCE)
+            course = trainer.stage(course, Part.of_rows(trainer.kernel, rows, partition, experts), EARLY_TOLERANCE)
     return course
 
 
@@ -253,8 +256,7 @@ def most_experts(training_experts: int | str, n_experts: int) -> int:
 def _open_log(
     kernels: Sequence[KernelFunction],
     starts: Sequence[FloatArray],
-    X: FloatArray,
-    y: FloatArray,
+    rows: Rows,
     partition: Partition,
     options: FitOptions,
 ) -> EvaluationLog | None:
@@ -263,5 +265,5 @@ def _open_log(
     versions = (torch.__version__, gpytorch.__version__, scipy.__version__)
     identities = [kernel.identity for kernel in kernels]
     settings = (*identities, str(kernels[0].dtype), options.objective, *versions)
-    arrays = (*starts, partition.offsets, partition.order, X, y)
+    arrays = (*starts, partition.offsets, partition.order, rows.inputs(), rows.y)
     return EvaluationLog(options.checkpoint, fingerprint(settings, arrays))

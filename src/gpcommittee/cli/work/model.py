@@ -41,7 +41,7 @@ class NamedModel:
 
 
 def named_inputs(X: FloatArray, names: Sequence[str]) -> pa.Table:
-    """An array, shape (n_rows, n_features), as a table with column names."""
+    """An array, shape (n_rows, n_features), as a table with column names; columns in one piece are not copied."""
     return pa.table({name: X[:, column] for column, name in enumerate(names)})
 
 

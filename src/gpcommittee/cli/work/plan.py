@@ -44,7 +44,7 @@ def plan_table(
     plan = columns.plan(source)
     n_rows = check_table(source, plan, with_target=True, drop_missing=True) if drop_missing else source.count_rows()
     require_rows(data, source, n_rows, "to fit")
-    return plan_fit(n_rows, len(plan.feature_names), test_rows, **settings)
+    return plan_fit(n_rows, len(plan.feature_names), test_rows, from_table=True, **settings)
 
 
 def print_plan(plan: Plan, *, as_json: bool) -> None:
