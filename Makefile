@@ -57,8 +57,9 @@ bench-calibration: $(VENV)/.installed-bench ## Intervals with and without calibr
 bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the default on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels
 
-bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6
+bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6; copies of the rows
 	$(BIN)/python benchmarks/peak_memory.py
+	$(BIN)/python benchmarks/rows_memory.py
 
 # SPEED_ARGS names benchmarks (likelihood moments latency scaling plan; all by default), "--smoke", sizes; see --help.
 bench-speed: $(VENV)/.installed-bench ## Likelihood, moments, latency, scaling and plan against matrix products

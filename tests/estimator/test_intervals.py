@@ -70,7 +70,7 @@ def test_several_rules_in_one_pass(model: CommitteeRegressor) -> None:
     expected = [other.interval_half_width(0.9, rule) for other, rule in zip(alone, rules, strict=True)]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     assert len(set(found)) == 3
-    with pytest.raises(InvalidParameterError, match="but none of RBCM"):
+    with pytest.raises(InvalidParameterError, match="but none of 'rbcm'"):
         model.predict_interval(X, aggregation="rbcm")
     with pytest.raises(InvalidParameterError, match="must be a sequence"):
         model.conformalize(X, y, "poe")

@@ -56,6 +56,12 @@ def test_dividing_many_rows_among_small_experts_holds_two_copies_and_row_numbers
     assert memory == Memory(INTERPRETER_BYTES, 100_000 * (5 * 2 * 8 + DIVIDING_VALUES * 8), 0.0, 0.0, 0.0)
 
 
+def test_clusters_are_found_in_a_copy_of_the_inputs() -> None:
+    tree, kmeans = (replace(CASE, sizes=np.full(10_000, 10.0), partition=name) for name in ("tree", "kmeans"))
+    assert fit_memory(kmeans).data - fit_memory(tree).data == 100_000 * 4 * 8
+    assert fit_memory(replace(CASE, partition="kmeans")) == fit_memory(CASE)
+
+
 def test_a_table_takes_one_more_copy_of_the_inputs_during_the_fit_alone() -> None:
     for sizes in (CASE.sizes, np.full(10_000, 10.0)):
         case, table = replace(CASE, sizes=sizes), replace(CASE, sizes=sizes, from_table=True)

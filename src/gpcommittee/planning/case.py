@@ -43,6 +43,7 @@ class Case:
         Whether a fit predicts rows that are held out of it.
     from_table : bool
         Rows are given as a table and not as an array.
+    partition : str
     """
 
     sizes: FloatArray
@@ -58,6 +59,7 @@ class Case:
     n_nearest: int | None = None
     calibrates: bool = False
     from_table: bool = False
+    partition: str = "tree"
 
 
 def expected_sizes(n_rows: int, sizes: PartitionSizes, partition: str) -> FloatArray:

@@ -97,8 +97,12 @@ class Memory:
 
 
 def fit_memory(case: Case) -> Memory:
-    """Peak of a fit: the rows as given and standardised, while they are divided; or as given and ordered by expert."""
-    dividing = _given_bytes(case) + _rows_bytes(case, DOUBLE, DIVIDING_VALUES)
+    """Peak of a fit: the rows as given and standardised, while they are divided; or as given and ordered by expert.
+
+    k-means moves a copy of the inputs to their centre.
+    """
+    clustered = float(DOUBLE * case.sizes.sum() * case.n_features) if case.partition == "kmeans" else 0.0
+    dividing = _given_bytes(case) + _rows_bytes(case, DOUBLE, DIVIDING_VALUES) + clustered
     training = _given_bytes(case) + _rows_bytes(case, case.itemsize)
     return max(
         Memory(INTERPRETER_BYTES, dividing, 0.0, 0.0, 0.0),

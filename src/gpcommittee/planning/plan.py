@@ -206,6 +206,7 @@ def plan_fit(
         n_nearest=_n_nearest(nearest_experts, sizes.n_experts, partition, rule, tolerance),
         calibrates=calibration == "held_out" and not isinstance(rule, NPAE),
         from_table=from_table,
+        partition=partition,
     )
     training = Training(
         experts=_training_experts(training_experts, sizes.n_experts),
