@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gpcommittee.training.metric import input_scales
 
 from benchmarks._data import load_rows
 from benchmarks._machine import provenance
@@ -29,7 +30,6 @@ from gpcommittee.experts import Committee
 from gpcommittee.metrics import score_report
 from gpcommittee.prediction.nearby import nearby_groups, pivoted_basis
 from gpcommittee.records import FloatArray, IntArray
-from gpcommittee.training.metric import input_scales
 
 RESULTS = Path(__file__).parent / "results"
 RULES = ("grbcm", "communication")

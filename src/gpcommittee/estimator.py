@@ -379,7 +379,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         X : array-like or data frame, shape (n_points, n_features)
             All in one block: memory and work grow with its size.
         aggregation : "npae" or NPAE, default="npae"
-            The only rule for which the covariance is defined.
+            The only rule for which the covariance is defined, over all experts on their own rows.
         include_noise : bool, default=True
             Add the noise variance to the diagonal: covariance of new observations.
 
@@ -412,8 +412,11 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         """
         check_is_fitted(self)
         rule = make_rule(aggregation)
-        if not isinstance(rule, NPAE):
-            raise InvalidParameterError(f"A covariance between points is defined for NPAE alone, got {written(rule)}.")
+        if not isinstance(rule, NPAE) or not rule.is_papers:
+            raise InvalidParameterError(
+                "A covariance between points is defined for NPAE alone, over all experts on their own rows, got "
+                f"{written(rule)}. Choose 'npae'."
+            )
         request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
         store, engine = self._current_store(), self._prediction_engine()
         with plain_torch():

@@ -423,5 +423,5 @@ def test_covariance_between_points_is_npaes_alone() -> None:
     np.testing.assert_allclose(np.sqrt(noisy.diagonal()), std, rtol=1e-8)
     latent = model.predict_covariance(X[:25], include_noise=False)[1]
     np.testing.assert_allclose(noisy - latent, np.eye(25) * model.noise_variance_ * Y.var(ddof=1), atol=1e-12)
-    with pytest.raises(InvalidParameterError, match="defined for NPAE alone, got 'grbcm'"):
+    with pytest.raises(InvalidParameterError, match="defined for NPAE alone, over all experts"):
         model.predict_covariance(X[:5], aggregation="grbcm")

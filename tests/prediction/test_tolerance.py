@@ -18,7 +18,6 @@ from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.partition import PartitionSizes, partition_rows
 from gpcommittee.prediction import FactorStore, predict, predict_rules
-from gpcommittee.prediction.chosen import _spread
 from gpcommittee.prediction.request import Request
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray, Hyperparameters, Prediction
@@ -66,7 +65,7 @@ def test_nearby_points_are_near_in_the_metric_of_the_kernel(kernel: Kernel, rati
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(600, 2)))
     committee = Committee(function, Hyperparameters(function.start, 0.0), X, X[:, 0], np.array([0, 600]))
     points = np.random.default_rng(1).normal(size=(50, 2))
-    spread = _spread(Request(committee, identity_scaling(2), points))
+    spread = Request(committee, identity_scaling(2), points).spread()
     stretched = spread / points
     np.testing.assert_allclose(stretched, np.broadcast_to(stretched[0], stretched.shape), rtol=1e-12)
     assert stretched[0, 0] / stretched[0, 1] == pytest.approx(ratio, rel=1e-6)

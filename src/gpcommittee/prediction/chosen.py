@@ -18,7 +18,6 @@ import torch
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Experts, finish, merge
 from gpcommittee.engines import Engine
-from gpcommittee.kernels import input_scales
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import EXPERT_BLOCK, FactorStore
 from gpcommittee.prediction.landmarks import Landmarks, estimated_gain, find_landmarks
@@ -128,7 +127,7 @@ def chosen_moments(
     """
     job = _Job(rule, request, store, engine, tolerance)
     outputs = empty_moments(len(request.X))
-    spread = _spread(request)
+    spread = request.spread()
     landmarks = _kept_landmarks(rule.experts, store, engine)
     experts = np.array(sorted(landmarks), dtype=np.int64)
     like = store.communication(engine).lower
@@ -153,14 +152,6 @@ def _steps(node: Node) -> int:
 
 def _parts(node: Node, spread: FloatArray) -> list[Node]:
     return children(node, nearby_groups(spread[node.rows], -(-len(node.rows) // PARTS)))
-
-
-def _spread(request: Request) -> FloatArray:
-    """Test points in the kernel's metric, where it has one."""
-    committee = request.committee
-    points = request.points(slice(None)).double().cpu().numpy()
-    scales = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.X)
-    return points if scales is None else points / scales
 
 
 def _kept_landmarks(kind: Experts, store: FactorStore, engine: Engine) -> Mapping[int, Landmarks]:

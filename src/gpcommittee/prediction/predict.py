@@ -16,6 +16,7 @@ from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.nearest import nearest_moments, summed_experts
 from gpcommittee.prediction.npae import npae_moments
 from gpcommittee.prediction.request import Request, StandardMoments
+from gpcommittee.prediction.restricted import restricted_moments
 from gpcommittee.prediction.selection import selectable
 from gpcommittee.prediction.stream import CHUNK, additive_moments
 from gpcommittee.progress import Reporter
@@ -104,10 +105,16 @@ def _moments(
                 found[i] = nearest_moments(rule, request, store, engine, reporter, n_nearest)
             elif tolerance > 0 and _can_choose(store.committee):
                 found[i] = chosen_moments(rule, request, store, engine, reporter, tolerance)
-    nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE)}
+    nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE) and rule.is_papers}
+    restricted = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE) and not rule.is_papers}
     additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule) and i not in found}
     if nested:
         found.update(zip(nested, npae_moments(list(nested.values()), request, store, engine, reporter), strict=True))
+    for form in (Experts.BASE, Experts.AUGMENTED):
+        if some := {i: rule for i, rule in restricted.items() if rule.experts is form}:
+            found.update(
+                zip(some, restricted_moments(list(some.values()), request, store, engine, reporter), strict=True)
+            )
     if additive:
         found.update(
             zip(additive, additive_moments(list(additive.values()), request, store, engine, reporter), strict=True)

@@ -13,6 +13,7 @@ from torch import Tensor
 from gpcommittee.aggregation import Aggregate
 from gpcommittee.data import standardise_inputs
 from gpcommittee.experts import Committee
+from gpcommittee.kernels import input_scales
 from gpcommittee.records import FloatArray, IntArray, Standardisation
 
 StandardMoments = tuple[FloatArray, FloatArray, FloatArray]
@@ -58,3 +59,9 @@ class Request:
         standardised = standardise_inputs(self.X[chunk], self.scaling)
         limit = torch.finfo(self.committee.kernel.dtype).max ** FARTHEST
         return self.committee.kernel.tensor(standardised.clip(-limit, limit))
+
+    def spread(self) -> FloatArray:
+        """Test points in the kernel's metric, where it has one, shape (n_points, n_features)."""
+        committee, points = self.committee, self.points(slice(None)).double().cpu().numpy()
+        scales = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.X)
+        return points if scales is None else points / scales

@@ -1,20 +1,21 @@
-"""Additive rules in one pass: tasks over chunks of test points and blocks of experts.
+"""One pass over experts and test points: tasks over chunks of test points and blocks of experts.
 
-Each task computes the moments of one block of experts at one chunk of test points and returns accumulators of the
-chunk's size, which are merged in the order of the experts. Memory: the factors of one group of experts, a few chunks in
-flight, and O(T) numbers per rule; never experts x test points. Where the engine takes experts in batches, a task
-computes its experts together, at more test points; they are summed in the same order.
+Each task computes the moments of one block of experts at one chunk of test points and returns a summary of the chunk's
+size, an accumulator for additive rules; summaries are merged in the order of the experts. Memory: the factors of one
+group of experts, a few chunks in flight, and O(T) numbers per rule; never experts x test points. Where the engine takes
+experts in batches, a task computes its experts together, at more test points; they are summed in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Generic, TypeVar
 
 import torch
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Reference, add, empty, finish, merge
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish, merge
 from gpcommittee.engines import Engine
 from gpcommittee.prediction.factors import EXPERT_BLOCK, Factors, FactorStore, expert_blocks
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
@@ -24,6 +25,33 @@ from gpcommittee.progress import Reporter
 
 CHUNK = 1024
 """Test points per task of experts one by one. Fixed, so that the numbers do not depend on the number of workers."""
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Summary(Generic[S]):
+    """What is kept of the experts at a chunk of test points.
+
+    Attributes
+    ----------
+    kinds : frozenset of Experts
+        Forms in which experts are needed.
+    with_communication : bool
+        Whether the communication expert's moments, or augmented experts, are needed.
+    of_block : callable
+        From the view of a chunk and a block of experts to the summary of the block.
+    merge : callable
+        The summary of two, the experts of the first before those of the second.
+    finish : callable
+        Takes each chunk with the summary of all experts.
+    """
+
+    kinds: frozenset[Experts]
+    with_communication: bool
+    of_block: Callable[[View, range], S]
+    merge: Callable[[S, S], S]
+    finish: Callable[[slice, S], None]
 
 
 @dataclass(frozen=True)
@@ -50,61 +78,80 @@ def additive_moments(
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     """
-    kinds = frozenset(rule.experts for rule in rules)
     outputs = [empty_moments(len(request.X)) for _ in rules]
-    partial_sums: dict[int, _Sums] = {}
-    groups = list(store.groups(kinds))
-    chunks = request.chunks(_chunk_size(request, engine.batch_memory))
-    with reporter.stage("predict", len(chunks) * sum(len(expert_blocks(group)) for group in groups)) as stage:
-        for group in groups:
-            tasks = [_Task(chunk, block) for chunk in chunks for block in expert_blocks(group)]
-            for task, part in _block_sums(rules, request, store.load(kinds, group, engine), tasks, engine):
-                sums = _merge(partial_sums.pop(task.chunk.start, None), part)
-                if task.block.stop == groups[-1].stop:
-                    _finish_chunk(rules, sums, outputs, task.chunk)
-                else:
-                    partial_sums[task.chunk.start] = sums
-                stage.advance()
+    summary = Summary(
+        frozenset(rule.experts for rule in rules),
+        any(rule.reference is Reference.COMMUNICATION for rule in rules),
+        partial(_sum_block, rules),
+        _merge,
+        partial(_finish_chunk, rules, outputs),
+    )
+    summarise(summary, request, store, engine, reporter)
     return outputs
 
 
-def _block_sums(
-    rules: Sequence[AdditiveRule], request: Request, factors: Factors, tasks: Sequence[_Task], engine: Engine
-) -> Iterator[tuple[_Task, _Sums]]:
-    """Tasks with their sums in order; the factors of the group are let go with the last of them."""
+def summarise(
+    summary: Summary[S], request: Request, store: FactorStore, engine: Engine, reporter: Reporter, name: str = "predict"
+) -> None:
+    """Take the summary of all experts at every test point, in a stage of that name.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If an expert's covariance cannot be factored.
+    """
+    waiting: dict[int, S] = {}
+    groups = list(store.groups(summary.kinds))
+    chunks = request.chunks(_chunk_size(request, engine.batch_memory))
+    with reporter.stage(name, len(chunks) * sum(len(expert_blocks(group)) for group in groups)) as stage:
+        for group in groups:
+            tasks = [_Task(chunk, block) for chunk in chunks for block in expert_blocks(group)]
+            for task, part in _of_blocks(summary, request, store.load(summary.kinds, group, engine), tasks, engine):
+                start = task.chunk.start
+                known = summary.merge(waiting.pop(start), part) if start in waiting else part
+                if task.block.stop == groups[-1].stop:
+                    summary.finish(task.chunk, known)
+                else:
+                    waiting[start] = known
+                stage.advance()
+
+
+def _of_blocks(
+    summary: Summary[S], request: Request, factors: Factors, tasks: Sequence[_Task], engine: Engine
+) -> Iterator[tuple[_Task, S]]:
+    """Tasks with their summaries in order; the factors of the group are let go with the last of them."""
     yield from zip(
-        tasks, engine.map(partial(_sum_block, rules, request, factors, engine.batch_memory), tasks), strict=True
+        tasks, engine.map(partial(_of_block, summary, request, factors, engine.batch_memory), tasks), strict=True
     )
+
+
+def _of_block(summary: Summary[S], request: Request, factors: Factors, batch_memory: float, task: _Task) -> S:
+    with torch.no_grad():
+        view = View(request.committee, factors, request.points(task.chunk), summary.with_communication)
+        if batch_memory:
+            view.prepare(task.block, batch_memory)
+        return summary.of_block(view, task.block)
 
 
 def _chunk_size(request: Request, batch_memory: float) -> int:
     return points_together(request.committee, EXPERT_BLOCK, batch_memory) if batch_memory else CHUNK
 
 
-def _sum_block(
-    rules: Sequence[AdditiveRule], request: Request, factors: Factors, batch_memory: float, task: _Task
-) -> _Sums:
-    with_communication = any(rule.reference is Reference.COMMUNICATION for rule in rules)
-    with torch.no_grad():
-        view = View(request.committee, factors, request.points(task.chunk), with_communication)
-        if batch_memory:
-            view.prepare(task.block, batch_memory)
-        totals = [empty(view.context.prior_variance)] * len(rules)
-        for expert in task.block:
-            moments = view.moments(expert)
-            totals = [
-                add(rule, total, moments[rule.experts], view.context, expert) if rule.experts in moments else total
-                for rule, total in zip(rules, totals, strict=True)
-            ]
+def _sum_block(rules: Sequence[AdditiveRule], view: View, block: range) -> _Sums:
+    totals = [empty(view.context.prior_variance)] * len(rules)
+    for expert in block:
+        moments = view.moments(expert)
+        totals = [
+            add(rule, total, moments[rule.experts], view.context, expert) if rule.experts in moments else total
+            for rule, total in zip(rules, totals, strict=True)
+        ]
     return _Sums(view.context, totals)
 
 
-def _merge(first: _Sums | None, second: _Sums) -> _Sums:
-    if first is None:
-        return second
+def _merge(first: _Sums, second: _Sums) -> _Sums:
     return replace(second, totals=[merge(a, b) for a, b in zip(first.totals, second.totals, strict=True)])
 
 
-def _finish_chunk(rules: Sequence[AdditiveRule], sums: _Sums, outputs: Sequence[StandardMoments], chunk: slice) -> None:
+def _finish_chunk(rules: Sequence[AdditiveRule], outputs: Sequence[StandardMoments], chunk: slice, sums: _Sums) -> None:
     for rule, total, output in zip(rules, sums.totals, outputs, strict=True):
         write_moments(output, chunk, finish(rule, total, sums.context))

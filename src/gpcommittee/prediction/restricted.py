@@ -1,0 +1,282 @@
+"""NPAE over the experts that each test point chooses (Eqs. 7 and 8 of the paper), those most certain there.
+
+Neighbouring points choose alike. So points are taken in groups of neighbours: each expert is solved for the points of
+the group that chose it, each pair of experts multiplied for those that chose both, and a K x K system solved at each
+point. 2 m^2 flops for each of a point's K experts and K^2 / 2 pairs, whatever the number of experts.
+
+Augmented experts are those of the residual process given the communication set. With U_i = L_i^-1 (K_i* - B_i' V_c),
+W_i = L_i^-T U_i and G_i = B_i W_i: cov[m_i, m_j] = colsum(W_i * (K_ij W_j)) - colsum(G_i * G_j), since the residual
+covariance is K_ij - B_i' B_j. Test points are rows here: U', W' and G' are what is computed. All in float64: small
+differences of large numbers are what is known of the experts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpcommittee.aggregation import (
+    GRBCM,
+    NPAE,
+    RBCM,
+    AdditiveRule,
+    Aggregate,
+    Communication,
+    Context,
+    Experts,
+    combine,
+    empty,
+    finish,
+    merge,
+    single,
+)
+from gpcommittee.aggregation.rule import term_of
+from gpcommittee.engines import Engine
+from gpcommittee.errors import MemoryBudgetError
+from gpcommittee.experts import AugmentedFactor, Committee
+from gpcommittee.experts.base import floor_variance
+from gpcommittee.linalg import row_sums_of_squares, unwhiten_rows
+from gpcommittee.prediction.certain import most_certain
+from gpcommittee.prediction.factoring import Factor
+from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.nearby import nearby_groups
+from gpcommittee.prediction.npae import MATRICES_OF_EXPERTS
+from gpcommittee.prediction.reference_view import ReferenceView, view, whitened_residual
+from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
+from gpcommittee.prediction.stream import additive_moments
+from gpcommittee.progress import Reporter
+from gpcommittee.records import FloatArray, IntArray
+from gpcommittee.scratch import Scratch
+
+LARGEST_GROUP = 4096
+"""Test points per group where memory allows: the more points choose a pair, the less its covariance costs each."""
+
+SMALLEST_GROUP = 16
+"""Test points per group below which a refusal serves better."""
+
+GROUP_SHARE = 1 / 4
+"""Share of the memory budget that one group may take beside the factors of its experts."""
+
+
+def restricted_moments(
+    rules: Sequence[NPAE], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
+) -> list[StandardMoments]:
+    """Mean, latent variance and dispersion, in standardised units, of rules over experts of one form, one per rule.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If one group of test points and the factors of its experts exceed the budget.
+    NotPositiveDefiniteError
+        If an expert's covariance or the covariance of the experts' means cannot be factored.
+    """
+    if rules[0].augmented and store.committee.n_experts == 1:
+        return additive_moments([Communication()] * len(rules), request, store, engine, reporter)
+    if store.committee.kernel.dtype != torch.float64:
+        store = store.doubled()
+        request = replace(request, committee=store.committee)
+    needs = Needs.of(rules, store.committee.offsets, engine.n_workers)
+    size = needs.group_size(store.budget)
+    experts = most_certain(rules[0].experts, needs.n_chosen, request, store, engine, reporter)
+    outputs = [empty_moments(len(request.X)) for _ in rules]
+    with reporter.stage("predict (NPAE)", len(request.X)) as stage:
+        for rows in _groups(request.spread(), experts, size, needs, store.budget):
+            for output, aggregate in zip(outputs, _of_group(rules, request, store, engine, rows, experts), strict=True):
+                write_moments(output, rows, aggregate)
+            stage.advance(len(rows))
+    return outputs
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a group of test points takes.
+
+    Attributes
+    ----------
+    n_chosen : int
+        Experts at each test point.
+    rows : ndarray, shape (n_experts,)
+    coupled : float
+        Communication rows that augmented experts know.
+    n_workers : int
+    """
+
+    n_chosen: int
+    rows: FloatArray
+    coupled: float
+    n_workers: int
+
+    @classmethod
+    def of(cls, rules: Sequence[NPAE], offsets: IntArray, n_workers: int) -> Needs:
+        """Of rules over experts of one form, taken together."""
+        rows, augmented = np.diff(offsets).astype(float), rules[0].augmented
+        available = len(rows) - augmented
+        chosen = max(available if rule.n_experts is None else min(rule.n_experts, available) for rule in rules)
+        return cls(chosen, rows, float(rows[0]) if augmented else 0.0, n_workers)
+
+    def group_bytes(self, n_points: float) -> float:
+        """Of a group of so many test points, on all workers."""
+        largest, k = float(self.rows.max()), self.n_chosen
+        per_point = k * largest + (1 + k) * self.coupled + MATRICES_OF_EXPERTS * k**2
+        per_worker = n_points * (3 * largest + self.coupled) + 2 * largest**2
+        return 8.0 * (n_points * per_point + self.n_workers * per_worker)
+
+    def factor_bytes(self, experts: IntArray) -> float:
+        """Of the factors of these experts."""
+        rows = self.rows[experts]
+        return 8.0 * float((rows * (rows + self.coupled)).sum())
+
+    def group_size(self, budget: float) -> int:
+        """Test points per group, a power of two: the most that take their share of the budget.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If even the smallest group does not fit beside the factors of one point's experts.
+        """
+        size = LARGEST_GROUP
+        while size > SMALLEST_GROUP and self.group_bytes(size) > GROUP_SHARE * budget:
+            size //= 2
+        needed = self.group_bytes(size) + self.factor_bytes(np.argsort(self.rows)[-self.n_chosen :])
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"NPAE over {self.n_chosen} experts at each test point needs {needed / 2**30:.3g} GiB for their "
+                f"factors and {size} test points; the budget is {budget / 2**30:.3g} GiB. Raise memory_budget, or "
+                "lower n_experts of the rule."
+            )
+        return size
+
+
+def _groups(spread: FloatArray, experts: IntArray, size: int, needs: Needs, budget: float) -> Iterator[IntArray]:
+    """Groups of neighbours whose experts' factors fit the budget together."""
+    waiting = nearby_groups(spread, size)[::-1]
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) > 1 and needs.group_bytes(size) + needs.factor_bytes(np.unique(experts[rows])) > budget:
+            halves = nearby_groups(spread[rows], -(-len(rows) // 2))
+            waiting += [rows[half] for half in reversed(halves)]
+        else:
+            yield rows
+
+
+def _of_group(
+    rules: Sequence[NPAE], request: Request, store: FactorStore, engine: Engine, rows: IntArray, experts: IntArray
+) -> list[Aggregate]:
+    committee, kind = store.committee, rules[0].experts
+    same: AdditiveRule = GRBCM() if kind is Experts.AUGMENTED else RBCM()
+    union = np.unique(experts[rows])
+    factors = store.load(frozenset({kind}), union.tolist(), engine)
+    known: Mapping[int, Factor] = factors.augmented if kind is Experts.AUGMENTED else factors.base
+    with torch.no_grad():
+        (at,) = engine.map(partial(view, committee, same, factors.communication), [request.points(rows)])
+        chosen = torch.from_numpy(experts[rows]).to(at.x.device)
+        seen = dict(zip(union.tolist(), engine.map(partial(_see, committee, known, at, chosen), union), strict=True))
+        means, covariance = _joint(committee, seen, chosen, engine)
+        dispersions = at.prior.new_tensor([known[expert].dispersion for expert in union.tolist()])
+        logs = dispersions.log()[torch.searchsorted(torch.from_numpy(union).to(at.x.device), chosen)]
+        return [_aggregate(rule, same, at, committee.noise_variance, means, covariance, logs) for rule in rules]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What an expert sees at the points of a group that chose it.
+
+    Attributes
+    ----------
+    points, slots : Tensor of int64, shape (n,)
+        Points, ascending, and at which of its K places each of them has the expert.
+    means, variances : Tensor, shape (n,)
+        m_i, which is less the communication expert's mean where augmented; cov[m_i, m_i] = cov[m_i, y*].
+    weights : Tensor, shape (n, m)
+        W_i'.
+    coupled : Tensor of shape (n, m_c), or None
+        G_i' of augmented experts.
+    """
+
+    points: Tensor
+    slots: Tensor
+    means: Tensor
+    variances: Tensor
+    weights: Tensor
+    coupled: Tensor | None
+
+
+def _see(committee: Committee, factors: Mapping[int, Factor], at: ReferenceView, chosen: Tensor, expert: int) -> _Seen:
+    with torch.no_grad():
+        factor = factors[int(expert)]
+        points, slots = (chosen == int(expert)).nonzero(as_tuple=True)
+        whitened = whitened_residual(committee, factor, at.at(points), Scratch())
+        means, variances = whitened @ factor.weights, row_sums_of_squares(whitened)
+        weights = unwhiten_rows(factor.lower, whitened)
+        coupled = weights @ factor.coupling if isinstance(factor, AugmentedFactor) else None
+        return _Seen(points, slots, means, variances, weights, coupled)
+
+
+def _joint(committee: Committee, seen: Mapping[int, _Seen], chosen: Tensor, engine: Engine) -> tuple[Tensor, Tensor]:
+    """Means (n_points, k) of the chosen experts and their covariances K_A (n_points, k, k)."""
+    like = next(iter(seen.values())).means
+    means = like.new_empty(chosen.shape)
+    covariance = like.new_zeros(*chosen.shape, chosen.shape[1])
+    for one in seen.values():
+        means[one.points, one.slots] = one.means
+        covariance[one.points, one.slots, one.slots] = one.variances
+    pairs = _pairs(list(seen), chosen)
+    for (i, j), (in_i, in_j, shared) in zip(pairs, engine.map(partial(_shared, committee, seen), pairs), strict=True):
+        points, first, second = seen[i].points[in_i], seen[i].slots[in_i], seen[j].slots[in_j]
+        covariance[points, first, second] = shared
+        covariance[points, second, first] = shared
+    return means, covariance
+
+
+def _pairs(experts: Sequence[int], chosen: Tensor) -> list[tuple[int, int]]:
+    """Pairs of experts that some point chose together, the lower number first."""
+    places = torch.searchsorted(torch.tensor(experts, device=chosen.device), chosen)
+    member = torch.zeros(len(chosen), len(experts), device=chosen.device).scatter_(1, places, 1.0)
+    together = torch.triu(member.mT @ member, diagonal=1).nonzero().tolist()
+    return [(experts[i], experts[j]) for i, j in together]
+
+
+def _shared(committee: Committee, seen: Mapping[int, _Seen], pair: tuple[int, int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Covariance of two experts' means at the points that chose both, and the places of these points in either."""
+    with torch.no_grad():
+        (i, first), (j, second) = ((expert, seen[expert]) for expert in pair)
+        places = torch.searchsorted(second.points, first.points).clamp_max(len(second.points) - 1)
+        in_first = (second.points[places] == first.points).nonzero()[:, 0]
+        in_second = places[in_first]
+        product = second.weights[in_second] @ committee.covariance(committee.block(j)[0], committee.block(i)[0])
+        shared = torch.linalg.vecdot(product, first.weights[in_first])
+        if first.coupled is not None and second.coupled is not None:
+            shared -= torch.linalg.vecdot(first.coupled[in_first], second.coupled[in_second])
+        return in_first, in_second, shared
+
+
+def _aggregate(
+    rule: NPAE,
+    same: AdditiveRule,
+    at: ReferenceView,
+    noise_variance: float,
+    means: Tensor,
+    covariance: Tensor,
+    log_dispersions: Tensor,
+) -> Aggregate:
+    k = means.shape[1] if rule.n_experts is None else min(rule.n_experts, means.shape[1])
+    means, covariance = means[:, :k], covariance[:, :k, :k]
+    known = at.reference
+    moments, _ = combine(rule, means, covariance, known.var_latent)
+    left = floor_variance(known.var_latent - covariance.diagonal(dim1=1, dim2=2).mT, at.prior)
+    context = at.context(same, noise_variance)
+    dispersion = _dispersion(same, context, known.mean + means.mT, left, log_dispersions.mT[:k])
+    return Aggregate(known.mean + moments.mean, moments.var_latent, dispersion)
+
+
+def _dispersion(rule: AdditiveRule, context: Context, means: Tensor, variances: Tensor, logs: Tensor) -> Tensor:
+    """The dispersion of an additive rule over the same experts, which are rows here, shape (n_points,)."""
+    total = empty(context.prior_variance)
+    for mean, variance, log in zip(means, variances, logs, strict=True):
+        total = merge(total, single(term_of(rule, mean, variance, log, context, -1)))
+    return finish(rule, total, context).dispersion
