@@ -10,8 +10,8 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-defaults bench-kernels \
-  bench-objectives bench-memory bench-speed bench-peers clean \
+.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-communication bench-defaults \
+  bench-kernels bench-nested bench-objectives bench-memory bench-speed bench-peers clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -53,6 +53,14 @@ bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional tra
 
 bench-calibration: $(VENV)/.installed-bench ## Intervals with and without calibration on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.calibration
+
+# COMMUNICATION_ARGS: "--seeds 0", "--data kin40k sarcos".
+bench-communication: $(VENV)/.installed-bench ## Ways to choose the communication set (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.communication $(COMMUNICATION_ARGS)
+
+# NESTED_ARGS: "--seed 1", "--data kin40k sarcos".
+bench-nested: $(VENV)/.installed-bench ## NPAE over a few experts at each point against GRBCM (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.nested $(NESTED_ARGS)
 
 bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the default on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels

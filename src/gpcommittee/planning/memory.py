@@ -12,6 +12,7 @@ from gpcommittee.planning.case import Case
 from gpcommittee.planning.choosing import NOT_CHOOSING, chooses, choosing_memory
 from gpcommittee.planning.factors import FactorPlan
 from gpcommittee.planning.nested import nested_worker_bytes
+from gpcommittee.planning.restricted import restricted_rule, restricted_worker_bytes
 from gpcommittee.prediction.stream import CHUNK
 
 INTERPRETER_BYTES = 490e6
@@ -159,6 +160,8 @@ def _rows_bytes(case: Case, bytes_per_value: int, row_numbers: int = 1) -> float
 def _worker_bytes(case: Case) -> float:
     """Bytes of one worker's temporary arrays while it makes factors, or while it is busy with a chunk."""
     factoring = case.itemsize * LIVE_ARRAYS[case.kernel].factor * float(case.sizes.max()) ** 2
+    if (rule := restricted_rule(case)) is not None:
+        return max(factoring, _chunk_bytes(case), restricted_worker_bytes(case, rule))
     return max(factoring, nested_worker_bytes(case) if isinstance(case.rule, NPAE) else _chunk_bytes(case))
 
 

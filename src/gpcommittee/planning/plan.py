@@ -15,11 +15,12 @@ from gpcommittee.partition import DISTANCE_PARTITIONERS, PARTITIONERS, resolve_s
 from gpcommittee.planning.advice import advise
 from gpcommittee.planning.case import Case, expected_sizes
 from gpcommittee.planning.choosing import chooses
-from gpcommittee.planning.cost import KERNEL_COSTS
+from gpcommittee.planning.cost import KERNEL_COSTS, Work
 from gpcommittee.planning.factors import plan_factors
 from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
 from gpcommittee.planning.nested import nested_work
 from gpcommittee.planning.rate import measure_dgemm_rate
+from gpcommittee.planning.restricted import as_predicted, restricted_rule, restricted_work
 from gpcommittee.planning.stages import (
     PlannedStage,
     Training,
@@ -221,10 +222,11 @@ def plan_fit(
 
 
 def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
-    objective, factoring = objective_work(case), factor_work(case)
-    moments = nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case)
-    factors, at_fit = plan_factors(case), fit_memory(case)
-    at_predict = predict_memory(case, factors)
+    predicting = as_predicted(case)
+    objective, factoring = objective_work(case), factor_work(predicting)
+    moments = _moments_work(predicting)
+    factors, at_fit = plan_factors(predicting), fit_memory(case)
+    at_predict = predict_memory(predicting, factors)
     stages = typical_stages(training, len(case.sizes))
     calibrating = sum(work.seconds(rate, case.n_workers) for work in calibrating_work(case))
     fit_seconds = training_seconds(case, stages, rate) + calibrating
@@ -247,13 +249,13 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         predict_memory=at_predict,
         objective_flops=sum(work.flops for work in objective),
         factor_flops=factoring.flops,
-        predict_flops=moments.flops,
+        predict_flops=sum(work.flops for work in moments),
         machine_rate=rate,
         stages=stages,
         evaluations=sum(stage.evaluations for stage in stages),
         fit_seconds=fit_seconds,
         longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate) + calibrating,
-        predict_seconds=factoring.seconds(rate, case.n_workers) + moments.seconds(rate, case.n_workers),
+        predict_seconds=sum(work.seconds(rate, case.n_workers) for work in (factoring, *moments)),
         advice=advise(
             peak=max(at_fit.peak, at_predict.peak),
             factors=factors,
@@ -263,6 +265,13 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
             expert_size=expert_size,
         ),
     )
+
+
+def _moments_work(case: Case) -> tuple[Work, ...]:
+    """Prediction beside the factors: parts of which one begins when the one before has ended."""
+    if (rule := restricted_rule(case)) is not None:
+        return additive_work(case), restricted_work(case, rule)
+    return (nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case),)
 
 
 def _known(name: str, value: object, allowed: Collection[str]) -> str:

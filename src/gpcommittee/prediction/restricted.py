@@ -142,7 +142,7 @@ class Needs:
         size = LARGEST_GROUP
         while size > SMALLEST_GROUP and self.group_bytes(size) > GROUP_SHARE * budget:
             size //= 2
-        needed = self.group_bytes(size) + self.factor_bytes(np.argsort(self.rows)[-self.n_chosen :])
+        needed = self.group_bytes(size) + self.factor_bytes(np.argsort(-self.rows)[: self.n_chosen])
         if needed > budget:
             raise MemoryBudgetError(
                 f"NPAE over {self.n_chosen} experts at each test point needs {needed / 2**30:.3g} GiB for their "
