@@ -15,6 +15,7 @@ from committees import committee_of, predict, random_blocks, variances
 from gpcommittee.aggregation import (
     BCM,
     GRBCM,
+    NPAE,
     PAPER_RULES,
     RBCM,
     RULES,
@@ -283,3 +284,15 @@ def test_unknown_names_and_settings_are_refused() -> None:
         GPoE(weights="equal")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="lead must be one of"):
         GRBCM(lead="last")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", [NPAE(), NPAE(1e-10), NPAE(n_experts=4), NPAE(augmented=True)], ids=str)
+def test_npae_survives_its_spec(rule: NPAE) -> None:
+    assert rule_from_spec(rule_to_spec(rule)) == rule
+    assert (rule.experts, rule.reference) == (
+        (Experts.AUGMENTED, Reference.COMMUNICATION) if rule.augmented else (Experts.BASE, Reference.NONE)
+    )
+
+
+def test_a_spec_from_before_npae_took_few_experts_is_that_of_all() -> None:
+    assert rule_from_spec({"rule": "NPAE", "settings": {"jitter": 0.0}}) == NPAE()

@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpcommittee import CommitteeRegressor, GPCommitteeWarning, paper_committee
-from gpcommittee.aggregation import GRBCM, PAPER_RULES, RULES, GPoE, PoE
+from gpcommittee.aggregation import GRBCM, NPAE, PAPER_RULES, RULES, GPoE, PoE
 from gpcommittee.errors import CheckpointError, InvalidParameterError, ModelFileError
 from gpcommittee.kernels import make_kernel
 from gpcommittee.persistence import read_metadata
@@ -423,5 +423,15 @@ def test_covariance_between_points_is_npaes_alone() -> None:
     np.testing.assert_allclose(np.sqrt(noisy.diagonal()), std, rtol=1e-8)
     latent = model.predict_covariance(X[:25], include_noise=False)[1]
     np.testing.assert_allclose(noisy - latent, np.eye(25) * model.noise_variance_ * Y.var(ddof=1), atol=1e-12)
-    with pytest.raises(InvalidParameterError, match="defined for NPAE alone, over all experts"):
-        model.predict_covariance(X[:5], aggregation="grbcm")
+    for rule in ("grbcm", NPAE(n_experts=2), NPAE(augmented=True)):
+        with pytest.raises(InvalidParameterError, match="defined for NPAE alone, over all experts"):
+            model.predict_covariance(X[:5], aggregation=rule)
+
+
+def test_npae_over_a_few_experts_is_a_models_rule_and_is_saved(tmp_path: Path) -> None:
+    rule = NPAE(n_experts=2, augmented=True)
+    model = regressor(aggregation=rule).fit(X, Y)
+    model.save(tmp_path / "model.gpc")
+    loaded = CommitteeRegressor.load(tmp_path / "model.gpc")
+    assert loaded.aggregation == rule
+    np.testing.assert_array_equal(both(loaded), both(model))
