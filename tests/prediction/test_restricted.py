@@ -108,6 +108,22 @@ def test_all_augmented_experts_may_be_named_by_their_number() -> None:
     np.testing.assert_array_equal(all_of_them, as_many)
 
 
+def test_all_experts_need_no_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
+    committee = committee_of(GP, random_blocks(SIZES, 2, seed=2))
+    everyone, few = NPAE(augmented=True), NPAE(augmented=True, n_experts=2)
+    together, expected = predict(committee, X_TEST, [few, everyone])[1], predict(committee, X_TEST, [everyone])[0]
+    np.testing.assert_array_equal(together.mean, expected.mean)
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("ranked the experts")
+
+    monkeypatch.setattr(restricted, "most_certain", forbidden)
+    [alone] = predict(committee, X_TEST, [everyone])
+    np.testing.assert_array_equal(alone.mean, expected.mean)
+    with pytest.raises(AssertionError, match="ranked"):
+        predict(committee, X_TEST, [few])
+
+
 @EITHER
 def test_one_expert_is_the_most_certain_one(*, augmented: bool) -> None:
     blocks = random_blocks(SIZES, 2, seed=2)

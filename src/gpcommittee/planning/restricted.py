@@ -37,7 +37,7 @@ def as_predicted(case: Case) -> Case:
 
 
 def restricted_work(case: Case, rule: NPAE) -> Work:
-    """Moments of the chosen experts at all test rows and their aggregation.
+    """Moments of the chosen experts at all test rows and their aggregation, beside the pass that ranks the experts.
 
     Raises
     ------

@@ -112,9 +112,8 @@ def _moments(
         found.update(zip(nested, npae_moments(list(nested.values()), request, store, engine, reporter), strict=True))
     for form in (Experts.BASE, Experts.AUGMENTED):
         if some := {i: rule for i, rule in restricted.items() if rule.experts is form}:
-            found.update(
-                zip(some, restricted_moments(list(some.values()), request, store, engine, reporter), strict=True)
-            )
+            moments = restricted_moments(list(some.values()), request, store, engine, reporter)
+            found.update(zip(some, moments, strict=True))
     if additive:
         found.update(
             zip(additive, additive_moments(list(additive.values()), request, store, engine, reporter), strict=True)

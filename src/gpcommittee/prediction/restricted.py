@@ -80,9 +80,41 @@ def restricted_moments(
     if store.committee.kernel.dtype != torch.float64:
         store = store.doubled()
         request = replace(request, committee=store.committee)
+    available = n_available(rules[0], store.committee.n_experts)
+    found: dict[int, StandardMoments] = {}
+    for takes_all in (True, False):
+        some = {i: rule for i, rule in enumerate(rules) if (n_chosen(rule, available) == available) is takes_all}
+        if some:
+            moments = _moments(list(some.values()), request, store, engine, reporter, takes_all)
+            found.update(zip(some, moments, strict=True))
+    return [found[i] for i in range(len(rules))]
+
+
+def n_available(rule: NPAE, n_experts: int) -> int:
+    """Experts of a committee among which test points choose."""
+    return n_experts - rule.augmented
+
+
+def n_chosen(rule: NPAE, available: int) -> int:
+    """Experts at each test point."""
+    return available if rule.n_experts is None else min(rule.n_experts, available)
+
+
+def _moments(
+    rules: Sequence[NPAE],
+    request: Request,
+    store: FactorStore,
+    engine: Engine,
+    reporter: Reporter,
+    takes_all: bool,
+) -> list[StandardMoments]:
     needs = Needs.of(rules, store.committee.offsets, engine.n_workers)
     size = needs.group_size(store.budget)
-    experts = most_certain(rules[0].experts, needs.n_chosen, request, store, engine, reporter)
+    if takes_all:
+        numbers = np.arange(store.committee.n_experts - needs.n_chosen, store.committee.n_experts)
+        experts = np.broadcast_to(numbers, (len(request.X), needs.n_chosen))
+    else:
+        experts = most_certain(rules[0].experts, needs.n_chosen, request, store, engine, reporter)
     outputs = [empty_moments(len(request.X)) for _ in rules]
     with reporter.stage("predict (NPAE)", len(request.X)) as stage:
         for rows in _groups(request.spread(), experts, size, needs, store.budget):
@@ -114,10 +146,9 @@ class Needs:
     @classmethod
     def of(cls, rules: Sequence[NPAE], offsets: IntArray, n_workers: int) -> Needs:
         """Of rules over experts of one form, taken together."""
-        rows, augmented = np.diff(offsets).astype(float), rules[0].augmented
-        available = len(rows) - augmented
-        chosen = max(available if rule.n_experts is None else min(rule.n_experts, available) for rule in rules)
-        return cls(chosen, rows, float(rows[0]) if augmented else 0.0, n_workers)
+        rows = np.diff(offsets).astype(float)
+        chosen = max(n_chosen(rule, n_available(rule, len(rows))) for rule in rules)
+        return cls(chosen, rows, float(rows[0]) if rules[0].augmented else 0.0, n_workers)
 
     def group_bytes(self, n_points: float) -> float:
         """Of a group of so many test points, on all workers."""
@@ -264,7 +295,7 @@ def _aggregate(
     covariance: Tensor,
     log_dispersions: Tensor,
 ) -> Aggregate:
-    k = means.shape[1] if rule.n_experts is None else min(rule.n_experts, means.shape[1])
+    k = n_chosen(rule, means.shape[1])
     means, covariance = means[:, :k], covariance[:, :k, :k]
     known = at.reference
     moments, _ = combine(rule, means, covariance, known.var_latent)
