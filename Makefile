@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-communication bench-defaults \
-  bench-kernels bench-nested bench-objectives bench-memory bench-speed bench-peers clean \
+  bench-kernels bench-nearest bench-nested bench-objectives bench-memory bench-speed bench-peers clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -51,7 +51,7 @@ bench-defaults: $(VENV)/.installed-bench ## The defaults against the paper's con
 bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional training (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.objectives $(OBJECTIVES_ARGS)
 
-bench-calibration: $(VENV)/.installed-bench ## Intervals with and without calibration on four data sets (needs GPCOMMITTEE_DATA)
+bench-calibration: $(VENV)/.installed-bench ## Intervals by three ways of calibration on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.calibration
 
 # COMMUNICATION_ARGS: "--seeds 0", "--data kin40k sarcos".
@@ -61,6 +61,9 @@ bench-communication: $(VENV)/.installed-bench ## Ways to choose the communicatio
 # NESTED_ARGS: "--seed 1", "--data kin40k sarcos".
 bench-nested: $(VENV)/.installed-bench ## NPAE over a few experts at each point against GRBCM (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.nested $(NESTED_ARGS)
+
+bench-nearest: $(VENV)/.installed-bench ## The nearest experts of each point against all (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.nearest
 
 bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the default on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.paper.data import cut
 from gpcommittee.datasets import RegressionData, load_electric, load_kin40k, load_sarcos
-from gpcommittee.datasets.geoid import load_geoid_split
+from gpcommittee.datasets.geoid import N_CELLS, load_geoid, load_geoid_split
 
 Loader = Callable[[int | None, int | None, int, Path | None], RegressionData]
 
@@ -41,4 +43,26 @@ def _geoid(rows: int | None, test_rows: int | None, seed: int, path: Path | None
     return RegressionData("geoid", train.X, train.height, test.X, test.height, ("x", "y", "z"), note)
 
 
-LOADERS: dict[str, Loader] = {"kin40k": _kin40k, "geoid": _geoid, "sarcos": _sarcos, "electric": _electric}
+def _dense_geoid(rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
+    """Every grid point in a window of the Earth, as dense as in the whole."""
+    geoid = load_geoid(N_CELLS)
+    window = np.flatnonzero((np.abs(geoid.latitude) < 30) & (geoid.longitude < 90))
+    order = np.random.default_rng(seed).permutation(window)
+    n_test = test_rows or len(order) // 10
+    test, train = order[:n_test], order[n_test:][:rows]
+    note = (
+        f"{len(train):,} and {n_test:,} of the {len(order):,} grid points within 30 degrees of the equator, 0 to 90 E."
+    )
+    names = ("x", "y", "z")
+    return RegressionData(
+        "geoid window", geoid.X[train], geoid.height[train], geoid.X[test], geoid.height[test], names, note
+    )
+
+
+LOADERS: dict[str, Loader] = {
+    "kin40k": _kin40k,
+    "geoid": _geoid,
+    "geoid window": _dense_geoid,
+    "sarcos": _sarcos,
+    "electric": _electric,
+}
