@@ -12,9 +12,9 @@ from typing import cast
 
 import numpy as np
 
-from gpcommittee.aggregation import RULES, AdditiveRule, Rule
+from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Rule
 from gpcommittee.engines import Engine
-from gpcommittee.experts.held_out import FEWEST, held_out_rows, without
+from gpcommittee.experts.held_out import FACTORS_AT_ONCE, FEWEST, held_out_rows, without
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.prediction import FactorStore, predict_rules
 from gpcommittee.progress import Reporter, UnderName
@@ -104,7 +104,9 @@ def predict_held_out(
     held = held_out_rows(committee.offsets)
     if len(held) < FEWEST:
         return None
-    store = FactorStore(without(committee, held), store.budget, store.calibrated)
+    nested = any(isinstance(rule, NPAE) for rule in rules)
+    budget = store.budget if nested else min(store.budget, FACTORS_AT_ONCE)
+    store = FactorStore(without(committee, held), budget, store.calibrated)
     x, y = committee.X[held].double().numpy(force=True), committee.y[held].double().numpy(force=True)
     as_it_is = replace(scaling, x_mean=np.zeros(x.shape[1]), x_scale=np.ones(x.shape[1]))
     reporter = UnderName(reporter, "predict held-out rows")

@@ -156,8 +156,8 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         Scores of every rule on the held-out rows; empty unless "auto" chose by them.
     variance_scales_ : dict of Rule to float
         By which each rule's variances are multiplied with ``calibration="held_out"``, of the rules measured so far:
-        that of the fit, or all that "auto" compared; another is measured when it is first asked for. Empty with one
-        expert, whose leave-one-out errors say it all.
+        that of the fit unless it is NPAE, or all that "auto" compared; another is measured when it is first asked for.
+        Empty with one expert, whose leave-one-out errors say it all.
     conformal_ : gpcommittee.conformal.ConformalScores or None
         What ``conformalize`` found; None before.
     n_features_in_ : int
@@ -483,7 +483,9 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         self, committee: Committee, scaling: Standardisation, engine: Engine, reporter: Reporter
     ) -> tuple[str | Rule, dict[str, ScoreReport], dict[Rule, float]]:
         """The rule of this fit, the scores by which it was chosen, and the scales of variances."""
-        chooses, scales = is_auto(self.aggregation), self.calibration == HELD_OUT and committee.n_experts > 1
+        chooses = is_auto(self.aggregation)
+        nested = not chooses and isinstance(make_rule(self.aggregation), NPAE)
+        scales = self.calibration == HELD_OUT and committee.n_experts > 1 and not nested
         if not chooses and not scales:
             return self.aggregation, {}, {}
         rules = [RULES[name] for name in CANDIDATES] if chooses else [make_rule(self.aggregation)]

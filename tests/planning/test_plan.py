@@ -84,7 +84,7 @@ def test_the_conditional_objective_takes_longer_the_larger_the_communication_set
     communication_size: int, least: float, most: float
 ) -> None:
     factorised, conditional = (
-        plan(expert_size=500, communication_size=communication_size, objective=name)
+        plan(expert_size=500, communication_size=communication_size, objective=name, calibration=None)
         for name in ("factorised", "conditional")
     )
     assert least < conditional.fit_seconds / factorised.fit_seconds < most

@@ -27,6 +27,8 @@ class Committee:
         Standardised target in the same order.
     offsets : ndarray of int64, shape (n_experts + 1,)
         Expert ``i`` holds rows ``offsets[i]`` to ``offsets[i + 1]``.
+    kept : ndarray of int64, or None
+        Those of the rows that experts hold, by number, to which the offsets refer then. None: all.
     """
 
     kernel: KernelFunction
@@ -34,6 +36,7 @@ class Committee:
     X: Tensor
     y: Tensor
     offsets: IntArray
+    kept: IntArray | None = None
 
     def on(self, device: torch.device) -> Committee:
         """The same committee on another device."""
@@ -75,7 +78,8 @@ class Committee:
         X, y : Tensor
         """
         rows = slice(int(self.offsets[expert]), int(self.offsets[expert + 1]))
-        return self.X[rows].to(self.kernel.dtype), self.y[rows].to(self.kernel.dtype)
+        own = rows if self.kept is None else torch.from_numpy(self.kept[rows])
+        return self.X[own].to(self.kernel.dtype), self.y[own].to(self.kernel.dtype)
 
     def covariance(self, x1: Tensor, x2: Tensor, scratch: Scratch | None = None) -> Tensor:
         """Latent covariance at the shared hyperparameters.

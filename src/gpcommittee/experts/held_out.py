@@ -13,6 +13,9 @@ SHARE, MOST, FEWEST = 0.1, 1000, 10
 """Rows held out: a tenth, so that experts hardly know less; at most a thousand, which tell rules apart to about a
 hundredth of a nat; with fewer than ten, nothing is chosen and nothing measured."""
 
+FACTORS_AT_ONCE = 2.0**29
+"""Bytes of factors without the held-out rows, each of which is used once."""
+
 DRAW = 3
 """Spawn key of their draw."""
 
@@ -50,9 +53,8 @@ def held_out_rows(offsets: IntArray) -> IntArray:
 
 
 def without(committee: Committee, held: IntArray) -> Committee:
-    """A committee whose experts lack some rows."""
+    """A committee whose experts lack some rows, which are not copied."""
     keep = np.ones(int(committee.offsets[-1]), dtype=bool)
     keep[held] = False
-    kept = np.concatenate([np.zeros(1, dtype=np.int64), keep.cumsum()])
-    rows = np.flatnonzero(keep)
-    return replace(committee, X=committee.X[rows], y=committee.y[rows], offsets=kept[committee.offsets])
+    before = np.concatenate([np.zeros(1, dtype=np.int64), keep.cumsum()])
+    return replace(committee, offsets=before[committee.offsets], kept=np.flatnonzero(keep))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
 from gpcommittee.aggregation import Rule
+from gpcommittee.experts.held_out import FACTORS_AT_ONCE, n_held_out
 from gpcommittee.partition import PartitionSizes
 from gpcommittee.partition.sizes import balanced_offsets
 from gpcommittee.records import FloatArray
@@ -60,6 +61,14 @@ class Case:
     calibrates: bool = False
     from_table: bool = False
     partition: str = "tree"
+
+
+def held_out_case(case: Case) -> Case | None:
+    """Rows that a fit predicts without knowing them, to calibrate; None where it does not."""
+    n_rows = n_held_out(int(case.sizes.sum()))
+    if not case.calibrates or n_rows == 0 or len(case.sizes) == 1:
+        return None
+    return replace(case, n_test=n_rows, budget=min(case.budget, FACTORS_AT_ONCE))
 
 
 def expected_sizes(n_rows: int, sizes: PartitionSizes, partition: str) -> FloatArray:

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from gpcommittee.aggregation import NPAE
 from gpcommittee.engines.threads import IN_FLIGHT_PER_WORKER
-from gpcommittee.planning.case import Case
+from gpcommittee.planning.case import Case, held_out_case
 from gpcommittee.planning.choosing import NOT_CHOOSING, chooses, choosing_memory
-from gpcommittee.planning.factors import FactorPlan
+from gpcommittee.planning.factors import FactorPlan, plan_factors
 from gpcommittee.planning.nested import nested_worker_bytes
 from gpcommittee.planning.restricted import restricted_rule, restricted_worker_bytes
 from gpcommittee.prediction.stream import CHUNK
@@ -100,12 +100,20 @@ class Memory:
 def fit_memory(case: Case) -> Memory:
     """Peak of a fit: the rows as given and standardised, while they are divided; or as given and ordered by expert.
 
+    In the second case it trains, or predicts held-out rows.
+
     k-means moves a copy of the inputs to their centre.
     """
     clustered = float(DOUBLE * case.sizes.sum() * case.n_features) if case.partition == "kmeans" else 0.0
     dividing = _given_bytes(case) + _rows_bytes(case, DOUBLE, DIVIDING_VALUES) + clustered
     training = _given_bytes(case) + _rows_bytes(case, case.itemsize)
+    calibrating, kept = Memory(INTERPRETER_BYTES, 0.0, 0.0, 0.0, 0.0), INDEX * float(case.sizes.sum())
+    if (held_out := held_out_case(case)) is not None:
+        factors = ALLOCATOR_OVERHEAD * plan_factors(held_out).resident
+        workers = case.n_workers * _worker_bytes(held_out)
+        calibrating = Memory(INTERPRETER_BYTES, training + kept, factors, workers, 0.0)
     return max(
+        calibrating,
         Memory(INTERPRETER_BYTES, dividing, 0.0, 0.0, 0.0),
         Memory(INTERPRETER_BYTES, training, 0.0, _training_bytes(case), 0.0),
         key=lambda memory: memory.peak,

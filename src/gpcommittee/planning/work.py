@@ -9,11 +9,8 @@ time.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gpcommittee.aggregation import Experts
-from gpcommittee.experts.held_out import n_held_out
-from gpcommittee.planning.case import Case
+from gpcommittee.planning.case import Case, held_out_case
 from gpcommittee.planning.cost import CALL_SECONDS, KERNEL_COSTS, OBJECTIVE_CALL_SECONDS, Work
 from gpcommittee.prediction.factors import EXPERT_BLOCK
 from gpcommittee.prediction.stream import CHUNK
@@ -100,11 +97,8 @@ def additive_work(case: Case) -> Work:
 
 def calibrating_work(case: Case) -> tuple[Work, ...]:
     """Factors without the rows that are held out, and predictions of these; nothing where a fit is not calibrated."""
-    held = n_held_out(int(case.sizes.sum()))
-    if not case.calibrates or held == 0 or len(case.sizes) == 1:
-        return ()
-    held_out = replace(case, n_test=held)
-    return factor_work(case), additive_work(held_out)
+    held_out = held_out_case(case)
+    return () if held_out is None else (factor_work(held_out), additive_work(held_out))
 
 
 def _others(case: Case) -> FloatArray:
