@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-communication bench-defaults \
-  bench-kernels bench-nearest bench-nested bench-objectives bench-memory bench-speed bench-peers clean \
+  bench-kernels bench-nearest bench-nested bench-objectives bench-memory bench-speed bench-peers bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -67,6 +67,10 @@ bench-nearest: $(VENV)/.installed-bench ## The nearest experts of each point aga
 
 bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the default on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels
+
+# VARIANCES_ARGS: "--seeds 0 1", "--data kin40k sarcos".
+bench-variances: $(VENV)/.installed-bench ## Variances of experts' own against shared ones (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.own_variances $(VARIANCES_ARGS)
 
 bench-memory: $(VENV)/.installed-bench ## Peak memory of a fit on 10^4 rows and a prediction of 10^6; copies of the rows
 	$(BIN)/python benchmarks/peak_memory.py

@@ -25,7 +25,14 @@ from gpcommittee.metrics import ScoreReport
 from gpcommittee.partition import DISTANCE_PARTITIONERS
 from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, resolve_nearest, scaled
 from gpcommittee.progress import Reporter, reporter_for
-from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation, TrainingRecord
+from gpcommittee.records import (
+    FloatArray,
+    OwnVariances,
+    Partition,
+    Prediction,
+    Standardisation,
+    TrainingRecord,
+)
 
 HELD_OUT = "held_out"
 
@@ -57,6 +64,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     conformal_: ConformalScores | None
     kernel_: Kernel
     noise_variance_: float
+    expert_variances_: OwnVariances | None
     hyperparameters_: dict[str, FloatArray]
     _store: FactorStore
 
@@ -85,6 +93,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         self._set_conformal(None)
         self.kernel_ = committee.kernel.with_parameters(theta)
         self.noise_variance_ = committee.noise_variance
+        self.expert_variances_ = committee.own
         noise = np.array(committee.noise_variance)
         self.hyperparameters_ = {**committee.kernel.natural_values(theta), "noise_variance": noise}
         self._store = self._new_store(committee)

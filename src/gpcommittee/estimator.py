@@ -42,6 +42,7 @@ from gpcommittee.prediction import Request, npae_covariance
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Partition, Prediction, Standardisation
 from gpcommittee.training import (
+    EXPERT_VARIANCES,
     METRICS,
     OBJECTIVES,
     TRAINING_EXPERTS,
@@ -90,6 +91,10 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         Likelihood by which the hyperparameters are learned: of experts that are independent, as in the paper, or
         independent given the communication set, as GRBCM takes them to be. The second is dearer, several times with a
         communication set as large as an expert and more with a larger one.
+    expert_variances : {"shared", "own"}, default="shared"
+        "own": after the training every expert but the communication expert learns a signal variance and a noise
+        variance of its own, multiples of the shared ones, from what its rows say that the communication rows do not.
+        Predictions then know where the target is noisy and where it is rough.
     noise_variance : float, default=0.1
         Start of the noise variance, as a share of the target's variance; its value if ``optimizer`` is None.
     optimizer : {"l-bfgs-b", None}, default="l-bfgs-b"
@@ -119,8 +124,8 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         Largest change that leaving experts out may make to a prediction of GRBCM, RBCM or BCM: of the mean in predicted
         standard deviations, of the variance relative to it. Only experts that matter at a test point are computed, so
         that a prediction costs little more with many experts than with few; within the tolerance it may then depend on
-        the points predicted along with it. 0, with fewer than 50 experts, in float32 and on CUDA: every expert at
-        every point.
+        the points predicted along with it. 0, with fewer than 50 experts, with variances of their own, in float32 and
+        on CUDA: every expert at every point.
     nearest_experts : int, "auto" or "all", default="auto"
         Experts that GRBCM, RBCM and BCM sum at a test point: those whose rows are nearest to it in the kernel's metric,
         fading towards the farthest of them, so that a prediction costs the same however many experts there are. "auto":
@@ -141,7 +146,9 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
     kernel_scores_ : dict of str to gpcommittee.records.KernelScore
         How every kernel did on the same rows; empty unless "auto" chose.
     noise_variance_ : float
-        Learned noise variance, as a share of the target's variance.
+        Learned noise variance, as a share of the target's variance; the shared one.
+    expert_variances_ : gpcommittee.records.OwnVariances or None
+        Signal and noise variances of every expert as multiples of the shared ones; None where they are shared.
     hyperparameters_ : dict of str to ndarray
         Kernel parameters in natural units and the noise variance.
     partition_ : Partition
@@ -191,6 +198,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         partition: str | ArrayLike = "tree",
         partition_metric: str = "learned",
         objective: str = "factorised",
+        expert_variances: str = "shared",
         noise_variance: float = 0.1,
         optimizer: str | None = "l-bfgs-b",
         max_evaluations: int = 100,
@@ -214,6 +222,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         self.partition = partition
         self.partition_metric = partition_metric
         self.objective = objective
+        self.expert_variances = expert_variances
         self.noise_variance = noise_variance
         self.optimizer = optimizer
         self.max_evaluations = max_evaluations
@@ -427,6 +436,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         check_choice("objective", self.objective, OBJECTIVES)
+        check_choice("expert_variances", self.expert_variances, EXPERT_VARIANCES)
         check_optional_positive("memory_budget", self.memory_budget)
         check_not_negative("tolerance", self.tolerance)
         settings.nearest_experts(self.nearest_experts, self.partition)
@@ -444,6 +454,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
             partition_metric=self._partition_metric(),
             objective=self.objective,
             seed=settings.seed(self.random_state),
+            expert_variances=self.expert_variances,
         )
 
     def _kernel_functions(self, n_features: int) -> dict[str, KernelFunction]:

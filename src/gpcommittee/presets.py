@@ -48,6 +48,7 @@ def paper_committee(
         partition="kmeans",
         partition_metric="standardised",
         objective="factorised",
+        expert_variances="shared",
         max_evaluations=500,
         training_experts="all",
         calibration=None,

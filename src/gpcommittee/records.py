@@ -95,6 +95,30 @@ class Hyperparameters:
 
 
 @dataclass(frozen=True)
+class OwnVariances:
+    """Variances of every expert's own, as multiples of those that the experts share.
+
+    Attributes
+    ----------
+    signal : ndarray, shape (n_experts,)
+        Of the function about what the communication rows tell of it; 1 for the communication expert.
+    noise : ndarray, shape (n_experts,)
+        Of the observations; 1 for the communication expert.
+    """
+
+    signal: FloatArray
+    noise: FloatArray
+
+    def __post_init__(self) -> None:
+        both = np.stack([self.signal, self.noise])
+        if not (np.isfinite(both) & (both > 0)).all() or (both[:, 0] != 1).any():
+            raise InvalidParameterError(
+                "Variances of experts must be finite multiples above 0 of the shared ones, those of the communication "
+                f"expert 1; got signal {self.signal} and noise {self.noise}."
+            )
+
+
+@dataclass(frozen=True)
 class StageRecord:
     """One stage of training, on some of the experts or on all.
 
@@ -191,12 +215,14 @@ class TrainingRecord:
 class Moments:
     """Posterior mean and latent variance of one expert at a chunk of test points, each of shape (n_points,).
 
-    Its dispersion is the factor by which its variances are to be multiplied: 1 where they are not calibrated.
+    Its dispersion is the factor by which its variances are to be multiplied: 1 where they are not calibrated and the
+    signal variance is the shared one. Its relative noise is its noise variance in units of the shared one, before that.
     """
 
     mean: Tensor
     var_latent: Tensor
     dispersion: float = 1.0
+    relative_noise: float = 1.0
 
 
 @dataclass(frozen=True)

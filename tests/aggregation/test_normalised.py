@@ -184,7 +184,7 @@ def test_weights_add_up_to_one(weights: NormalisedWeights, sharpness: float, dty
     logs = [rule.weight(moments.var_latent, context, i) for i, moments in enumerate(experts)]
     ones = torch.ones_like(context.prior_variance)
     only = [ones if expert == 7 else 0 * ones for expert in range(30)]
-    total = reduce(merge, [averaged(Term(log, ones, of, ones)) for log, of in zip(logs, only, strict=True)])
+    total = reduce(merge, [averaged(Term(log, ones, of, ones, ones, ones)) for log, of in zip(logs, only, strict=True)])
     torch.testing.assert_close(total.precision, ones)
     torch.testing.assert_close(total.shift, torch.stack(logs).softmax(dim=0)[7], rtol=1e-4, atol=1e-6)
 
@@ -198,7 +198,7 @@ def test_the_sharpest_weights_stay_finite_and_equal_where_experts_are_alike(
     experts, context = moments_of(rule, 30, 0, dtype)
     ones = torch.ones_like(context.prior_variance)
     logs = [rule.weight(moments.var_latent, context, i) for i, moments in enumerate(experts)]
-    total = reduce(merge, [averaged(Term(log, ones, i * ones, ones)) for i, log in enumerate(logs)])
+    total = reduce(merge, [averaged(Term(log, ones, i * ones, ones, ones, ones)) for i, log in enumerate(logs)])
     torch.testing.assert_close(total.precision, ones)
     assert float(total.shift[-1]) == pytest.approx(sum(range(30)) / 30, rel=1e-5)
 

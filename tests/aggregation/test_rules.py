@@ -197,7 +197,7 @@ def test_bcm_corrects_by_the_prior() -> None:
 
 def terms(n_terms: int) -> list[Term]:
     generator = np.random.default_rng(n_terms)
-    return [Term(*(torch.from_numpy(generator.uniform(0, 1, 4)) for _ in range(4))) for _ in range(n_terms)]
+    return [Term(*(torch.from_numpy(generator.uniform(0, 1, 4)) for _ in range(6))) for _ in range(n_terms)]
 
 
 @given(n_terms=st.integers(0, 8), cut=st.integers(0, 8))
@@ -219,7 +219,7 @@ def test_accumulators_are_a_monoid(n_terms: int, cut: int) -> None:
 
 def test_the_first_of_equally_certain_experts_leads() -> None:
     ones = torch.ones(2, dtype=torch.float64)
-    lead = merge(single(Term(ones, ones, ones, ones)), single(Term(ones, ones, 2 * ones, ones))).lead
+    lead = merge(single(Term(*[ones] * 6)), single(Term(ones, ones, 2 * ones, ones, ones, ones))).lead
     assert lead is not None
     assert torch.equal(lead.shift, ones)
 

@@ -95,6 +95,13 @@ def test_the_objective_reaches_the_model(train: Path, tmp_path: Path) -> None:
     assert "Did you mean conditional?" in fit(train, "--objective", "conditionel", code=2).replace("\n", " ")
 
 
+def test_variances_of_experts_own_reach_the_model(train: Path, tmp_path: Path) -> None:
+    said = fit(train, "--expert-variances", "own")
+    assert "times that" in said
+    assert CommitteeRegressor.load(tmp_path / "model.gpc").expert_variances_ is not None
+    assert "none of shared, own" in fit(train, "--expert-variances", "none", code=2).replace("\n", " ")
+
+
 def test_calibration_reaches_the_model(train: Path, tmp_path: Path) -> None:
     for option, expected in (("loo", "loo"), ("none", None)):
         fit(train, "--calibration", option)

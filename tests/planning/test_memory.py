@@ -82,11 +82,11 @@ def test_prediction_holds_rows_factors_chunks_and_results() -> None:
     assert memory.data == 300 * (5 * 2 * 8 + 8) + 5000 * 4 * 8
     assert memory.factors == ALLOCATOR_OVERHEAD * 1e6
     assert memory.workers == 2 * 8 * 1024 * (2 * 200 + 100)
-    assert memory.results == 5000 * 8 * 8
+    assert memory.results == 5000 * 9 * 8
 
 
 def test_sums_wait_for_the_next_group_of_experts() -> None:
-    assert predict_memory(CASE, STREAMED).results - predict_memory(CASE, KEPT).results == 5000 * 10 * 8
+    assert predict_memory(CASE, STREAMED).results - predict_memory(CASE, KEPT).results == 5000 * 15 * 8
 
 
 def test_large_experts_take_more_while_they_are_factored() -> None:

@@ -79,6 +79,13 @@ def test_a_number_of_training_experts_is_planned() -> None:
     assert some.fit_seconds == pytest.approx(whole.fit_seconds / 2, rel=1e-6)
 
 
+def test_variances_of_experts_own_are_found_once_at_the_end() -> None:
+    shared, own = (plan(expert_size=500, expert_variances=name) for name in ("shared", "own"))
+    assert shared.fit_seconds < own.fit_seconds < 2 * shared.fit_seconds
+    assert own.longest_fit_seconds - shared.longest_fit_seconds == pytest.approx(own.fit_seconds - shared.fit_seconds)
+    assert (own.stages, own.predict_seconds) == (shared.stages, shared.predict_seconds)
+
+
 @pytest.mark.parametrize(("communication_size", "least", "most"), [(500, 2.5, 5), (2000, 4.5, 10)])
 def test_the_conditional_objective_takes_longer_the_larger_the_communication_set(
     communication_size: int, least: float, most: float

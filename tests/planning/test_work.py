@@ -8,7 +8,7 @@ import pytest
 from gpcommittee.aggregation import make_rule
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.cost import CALL_SECONDS, KERNEL_COSTS, OBJECTIVE_CALL_SECONDS, Work
-from gpcommittee.planning.work import additive_work, factor_work, objective_work
+from gpcommittee.planning.work import EIGENVECTORS, additive_work, factor_work, objective_work, variances_work
 
 CASE = Case(
     sizes=np.array([100.0, 200.0, 300.0]),
@@ -43,6 +43,15 @@ def test_the_conditional_objective_is_a_part_on_one_worker_and_one_for_all() -> 
     assert others.flops == pytest.approx(sum(terms))
     assert others.entries == GRADIENT * (200**2 + 300**2 + 100 * 500)
     assert others.n_tasks == 2
+
+
+def test_variances_of_experts_own_take_eigenvectors_once() -> None:
+    assert variances_work(CASE) == ()
+    first, others = variances_work(replace(CASE, expert_variances="own"))
+    assert first.flops == pytest.approx(100**3 / 3 + 4 * 100**2)
+    terms = [EIGENVECTORS * m**3 + 1.25 * 100 * m**2 + 100**2 * m + 4 * (m**2 + 100 * m) for m in (200, 300)]
+    assert others.flops == pytest.approx(sum(terms))
+    assert (first.n_tasks, others.n_tasks) == (1, 2)
 
 
 def test_one_expert_alone_has_its_marginal_likelihood() -> None:

@@ -103,7 +103,7 @@ def moments_of(of: Committee, expert: int, x: FloatArray, *, augmented: bool = F
     blocks = [of.block(0), of.block(expert)] if augmented else [of.block(expert)]
     X, y = (torch.cat(parts) for parts in zip(*blocks, strict=True))
     at = of.kernel.tensor(x)
-    solved = torch.linalg.solve(of.noisy_covariance(X), of.covariance(X, at))
+    solved = torch.linalg.solve(of.noisy_covariance(X, of.noise_variance), of.covariance(X, at))
     mean, variance = solved[:, 0] @ y, of.prior_variance(at)[0] - of.covariance(at, X)[0] @ solved[:, 0]
     return float(mean), float(variance)
 

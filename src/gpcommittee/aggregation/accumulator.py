@@ -6,7 +6,9 @@ tau = tau_ref + sum b_i (tau_i - tau_ref),  tau mu = tau_ref mu_ref + sum b_i (t
 The excess form keeps the sum free of the cancellation between sum b_i tau_i and (1 - sum b_i) tau_ref.
 The logarithms of dispersions d, by which variances are calibrated, are averaged with what each expert adds to the
 precision, the prior (index 0) counting as 1: tau log d = (tau_ref - tau_0) log d_ref + sum b_i (tau_i - tau_ref) log
-d_i, or sum b_i (tau_i - tau_0) log d_i where there is no reference.
+d_i, or sum b_i (tau_i - tau_0) log d_i where there is no reference. Where experts have noise of their own, r_i times
+the shared, each counts what it adds in units of its own noise, r_i (tau_i - tau_ref), and log r is averaged alike: rows
+count as rows, and a clean expert does not drown its noisy neighbours.
 
 Rules whose weights are normalised average instead: the accumulator holds the average so far and the logarithm of the
 weights in it. Averages of averages stay within what they average, and weights of any size neither overflow nor vanish.
@@ -14,10 +16,14 @@ weights in it. Averages of averages stay within what they average, and weights o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+SUMS = 5
+"""Arrays that are summed: those of ``Term.summed``."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +42,28 @@ class Term:
     dispersion : Tensor
         What the expert adds to the precision, times the logarithm of its dispersion; where terms are averaged, the
         share of the prior variance that it takes away, times that logarithm.
+    noise : Tensor
+        The same with the logarithm of its relative noise.
+    surplus : Tensor
+        What it adds to the precision in units of its own noise, less the same in units of the shared noise.
     """
 
     weight: Tensor
     precision: Tensor
     shift: Tensor
     dispersion: Tensor
+    noise: Tensor
+    surplus: Tensor
 
     @property
     def values(self) -> tuple[Tensor, ...]:
         """Its arrays, in the order of its arguments."""
-        return self.weight, self.precision, self.shift, self.dispersion
+        return self.weight, *self.summed
+
+    @property
+    def summed(self) -> tuple[Tensor, ...]:
+        """The arrays that are summed or averaged."""
+        return self.precision, self.shift, self.dispersion, self.noise, self.surplus
 
 
 @dataclass(frozen=True)
@@ -57,7 +74,7 @@ class Accumulator:
     ----------
     count : int
         Experts in it.
-    precision, shift, dispersion : Tensor, shape (n_points,)
+    precision, shift, dispersion, noise, surplus : Tensor, shape (n_points,)
         Weighted sums or averages of the terms'; 0 when empty.
     lead : Term or None
         The term of the most certain expert at each test point, the first of equals; None when empty and in an average.
@@ -69,26 +86,30 @@ class Accumulator:
     precision: Tensor
     shift: Tensor
     dispersion: Tensor
+    noise: Tensor
+    surplus: Tensor
     lead: Term | None
     log_weight: Tensor | None = None
 
+    @classmethod
+    def of(cls, count: int, sums: Iterable[Tensor], lead: Term | None, log_weight: Tensor | None = None) -> Accumulator:
+        """From its sums or averages, in the order of the arguments."""
+        precision, shift, dispersion, noise, surplus = sums
+        return cls(count, precision, shift, dispersion, noise, surplus, lead, log_weight)
+
+    @property
+    def sums(self) -> tuple[Tensor, ...]:
+        """Its sums or averages, in the order of its arguments."""
+        return self.precision, self.shift, self.dispersion, self.noise, self.surplus
+
     def plus(self, weight: Tensor, term: Term) -> Accumulator:
         """The same with more weight on a term that is counted already."""
-        return replace(
-            self,
-            precision=self.precision + weight * term.precision,
-            shift=self.shift + weight * term.shift,
-            dispersion=self.dispersion + weight * term.dispersion,
-        )
+        sums = (total + weight * value for total, value in zip(self.sums, term.summed, strict=True))
+        return Accumulator.of(self.count, sums, self.lead, self.log_weight)
 
     def divided_by(self, divisor: Tensor | float) -> Accumulator:
         """The same with all weights divided by a number, or by one for each point."""
-        return replace(
-            self,
-            precision=self.precision / divisor,
-            shift=self.shift / divisor,
-            dispersion=self.dispersion / divisor,
-        )
+        return Accumulator.of(self.count, (total / divisor for total in self.sums), self.lead, self.log_weight)
 
 
 def empty(like: Tensor) -> Accumulator:
@@ -103,7 +124,7 @@ def empty(like: Tensor) -> Accumulator:
     -------
     Accumulator
     """
-    return Accumulator(0, torch.zeros_like(like), torch.zeros_like(like), torch.zeros_like(like), None)
+    return Accumulator.of(0, (torch.zeros_like(like) for _ in range(SUMS)), None)
 
 
 def single(term: Term) -> Accumulator:
@@ -117,8 +138,7 @@ def single(term: Term) -> Accumulator:
     -------
     Accumulator
     """
-    weight = term.weight
-    return Accumulator(1, weight * term.precision, weight * term.shift, weight * term.dispersion, term)
+    return Accumulator.of(1, (term.weight * value for value in term.summed), term)
 
 
 def averaged(term: Term) -> Accumulator:
@@ -133,7 +153,7 @@ def averaged(term: Term) -> Accumulator:
     -------
     Accumulator
     """
-    return Accumulator(1, term.precision, term.shift, term.dispersion, None, term.weight)
+    return Accumulator.of(1, term.summed, None, term.weight)
 
 
 def merge(first: Accumulator, second: Accumulator) -> Accumulator:
@@ -152,26 +172,15 @@ def merge(first: Accumulator, second: Accumulator) -> Accumulator:
         return first if second.count == 0 else second
     if first.log_weight is not None and second.log_weight is not None:
         return _average(first, second, first.log_weight, second.log_weight)
-    return Accumulator(
-        first.count + second.count,
-        first.precision + second.precision,
-        first.shift + second.shift,
-        first.dispersion + second.dispersion,
-        _more_certain(first.lead, second.lead),
-    )
+    sums = (a + b for a, b in zip(first.sums, second.sums, strict=True))
+    return Accumulator.of(first.count + second.count, sums, _more_certain(first.lead, second.lead))
 
 
 def _average(first: Accumulator, second: Accumulator, log_first: Tensor, log_second: Tensor) -> Accumulator:
     """By the shares of their weights, which add up to 1."""
     of_first, of_second = (log_first - log_second).sigmoid(), (log_second - log_first).sigmoid()
-    return Accumulator(
-        first.count + second.count,
-        of_first * first.precision + of_second * second.precision,
-        of_first * first.shift + of_second * second.shift,
-        of_first * first.dispersion + of_second * second.dispersion,
-        None,
-        torch.logaddexp(log_first, log_second),
-    )
+    averages = (of_first * a + of_second * b for a, b in zip(first.sums, second.sums, strict=True))
+    return Accumulator.of(first.count + second.count, averages, None, torch.logaddexp(log_first, log_second))
 
 
 def _more_certain(first: Term | None, second: Term | None) -> Term | None:

@@ -45,16 +45,20 @@ class Context:
     communication : Moments or None
         Moments of the communication expert, where a rule needs them.
     noise_variance : float
+    own_variances : bool
+        Whether experts have variances of their own. The reference's rows lie everywhere, and what they tell of the
+        function says nothing of noise and signal at a point; so it has no part in the scales then.
     """
 
     prior_variance: Tensor
     communication: Moments | None
     noise_variance: float
+    own_variances: bool = False
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """A Gaussian at the rule's level, the variance noisy or latent as the level says, and its dispersion."""
+    """A Gaussian at the rule's level, the variance noisy or latent as the level says, its dispersion; shared noise."""
 
     mean: Tensor
     variance: Tensor
@@ -72,11 +76,14 @@ class Aggregate:
         Before calibration.
     dispersion : Tensor
         Calibrated variances, latent and noisy, are this many times the others.
+    relative_noise : Tensor
+        Noise variance there, in units of the shared one, before that.
     """
 
     mean: Tensor
     var_latent: Tensor
     dispersion: Tensor
+    relative_noise: Tensor
 
 
 @dataclass(frozen=True)
@@ -205,12 +212,19 @@ def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Conte
     -------
     Accumulator
     """
-    term = term_of(rule, moments.mean, moments.var_latent, math.log(moments.dispersion), context, expert)
+    scales = math.log(moments.dispersion), math.log(moments.relative_noise)
+    term = term_of(rule, moments.mean, moments.var_latent, *scales, context, expert)
     return merge(total, averaged(term) if rule.averages else single(term))
 
 
 def term_of(
-    rule: AdditiveRule, mean: Tensor, var_latent: Tensor, log_dispersion: Tensor | float, context: Context, expert: int
+    rule: AdditiveRule,
+    mean: Tensor,
+    var_latent: Tensor,
+    log_dispersion: Tensor | float,
+    log_noise: Tensor | float,
+    context: Context,
+    expert: int,
 ) -> Term:
     """One expert's contribution; of several at once, where the context's arrays have shape (n_points, 1).
 
@@ -218,7 +232,8 @@ def term_of(
     ----------
     rule : AdditiveRule
     mean, var_latent : Tensor, shape (n_points,) or (n_points, n_experts)
-    log_dispersion : float or Tensor of shape (n_experts,)
+    log_dispersion, log_noise : float or Tensor
+        Logarithms of dispersion and relative noise, of a shape that goes with the mean's.
     context : Context
     expert : int
         Number of the expert; -1 for several that have no number of their own.
@@ -231,7 +246,8 @@ def term_of(
     weight = rule.weight(variance, context, expert)
     precision, shift = rule.statistics(mean, variance)
     if rule.averages:
-        return Term(weight, precision, shift, log_dispersion * (1 - variance / prior))
+        share = 1 - variance / prior
+        return Term(weight, precision, shift, log_dispersion * share, log_noise * share, torch.zeros_like(share))
     reference = reference_distribution(rule, context)
     if reference is None:
         added = precision - 1 / prior
@@ -239,7 +255,9 @@ def term_of(
         of_reference = rule.statistics(reference.mean, reference.variance)
         precision, shift = precision - of_reference[0], shift - of_reference[1]
         added = precision
-    return Term(weight, precision, shift, log_dispersion * added)
+    surplus = (log_noise.expm1() if isinstance(log_noise, Tensor) else math.expm1(log_noise)) * added
+    counted = added + surplus
+    return Term(weight, precision, shift, log_dispersion * counted, log_noise * counted, surplus)
 
 
 def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Aggregate:
@@ -257,21 +275,31 @@ def finish(rule: AdditiveRule, total: Accumulator, context: Context) -> Aggregat
     Aggregate
         At the observation level the latent variance is the aggregated noisy one less the noise; it is negative where
         the rule promises less than the noise.
+
+    Notes
+    -----
+    Rules compare experts as if all had the same signal variance, and at the observation level the same noise: what an
+    expert adds is what its rows tell, whatever the scale of the function and of the noise is where they lie. Scales are
+    averaged beside it.
     """
     settled = rule.settle(total)
-    precision, shift, log_dispersion = settled.precision, settled.shift, settled.dispersion
-    reference = reference_distribution(rule, context)
+    precision, shift, log_dispersion, log_noise, surplus = settled.sums
+    reference, prior = reference_distribution(rule, context), rule.at_level(context.prior_variance, context)
+    added, excess = torch.zeros_like(prior), precision
     if reference is not None and not (rule.averages and total.count > 0):
         of_reference = rule.statistics(reference.mean, reference.variance)
         precision, shift = precision + of_reference[0], shift + of_reference[1]
-        share = 1 - reference.variance / rule.at_level(context.prior_variance, context)
+        share = 1 - reference.variance / prior
         added = share if rule.averages else share / reference.variance
-        log_dispersion = log_dispersion + math.log(reference.dispersion) * added
     mean, variance = rule.gaussian(precision, shift)
+    alone = context.own_variances and reference is not None and total.count > 0
+    if not alone and reference is not None:
+        log_dispersion = log_dispersion + math.log(reference.dispersion) * added
     if not rule.averages:
-        log_dispersion = log_dispersion * variance
+        everything = 1 / prior + excess if alone else 1 / variance
+        log_dispersion, log_noise = (value / (everything + surplus) for value in (log_dispersion, log_noise))
     latent = variance - context.noise_variance if rule.level == "observation" else variance
-    return Aggregate(mean, latent, log_dispersion.exp())
+    return Aggregate(mean, latent, log_dispersion.exp(), log_noise.exp())
 
 
 def reference_distribution(rule: AdditiveRule, context: Context) -> Distribution | None:

@@ -19,6 +19,7 @@ from gpcommittee.cli.options import (
     ObjectiveName,
     PartitionName,
     Quiet,
+    VariancesName,
     count_or_name,
     split_names,
 )
@@ -44,6 +45,7 @@ def fit(
     tolerance: options.Tolerance = 0.0,
     nearest_experts: options.NearestExperts = "auto",
     objective: options.Objective = ObjectiveName.FACTORISED,
+    expert_variances: options.ExpertVariances = VariancesName.SHARED,
     noise_variance: options.NoiseVariance = 0.1,
     max_evaluations: options.MaxEvaluations = 100,
     training_experts: options.TrainingExperts = "auto",
@@ -81,6 +83,7 @@ def fit(
             "partition": partition.value,
             "partition_metric": partition_metric.value,
             "objective": objective.value,
+            "expert_variances": expert_variances.value,
             "calibration": None if calibration is CalibrationName.NONE else calibration.value,
             "tolerance": tolerance,
             "nearest_experts": count_or_name(nearest_experts),

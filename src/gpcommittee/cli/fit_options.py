@@ -19,6 +19,7 @@ from gpcommittee.cli.options import (
     MetricName,
     ObjectiveName,
     PartitionName,
+    VariancesName,
     listed,
     not_negative,
     one_of,
@@ -146,6 +147,16 @@ Objective = Annotated[
         rich_help_panel=TRAINING,
         help=f"Likelihood to learn by: {listed(ObjectiveName)}; of experts that are independent, or independent given "
         "the communication set, which is several times dearer.",
+    ),
+]
+ExpertVariances = Annotated[
+    VariancesName,
+    typer.Option(
+        metavar="NAME",
+        parser=one_of(VariancesName),
+        rich_help_panel=TRAINING,
+        help=f"Whose signal and noise variances experts have: {listed(VariancesName)}; with their own, predictions "
+        "know where the target is noisy and where it is rough.",
     ),
 ]
 NoiseVariance = Annotated[

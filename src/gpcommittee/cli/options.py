@@ -69,6 +69,13 @@ class ObjectiveName(StrEnum):
     CONDITIONAL = "conditional"
 
 
+class VariancesName(StrEnum):
+    """Whether experts have variances of their own."""
+
+    SHARED = "shared"
+    OWN = "own"
+
+
 class CalibrationName(StrEnum):
     """Ways to calibrate variances, by name."""
 

@@ -21,6 +21,7 @@ from gpcommittee.cli.options import (
     ObjectiveName,
     Output,
     PartitionName,
+    VariancesName,
     count_or_name,
     split_names,
 )
@@ -43,6 +44,7 @@ def plan(
     partition: options.PartitionBy = PartitionName.TREE,
     partition_metric: options.PartitionMetric = MetricName.LEARNED,
     objective: options.Objective = ObjectiveName.FACTORISED,
+    expert_variances: options.ExpertVariances = VariancesName.SHARED,
     max_evaluations: options.MaxEvaluations = 100,
     training_experts: options.TrainingExperts = "auto",
     jobs: Jobs = None,
@@ -77,6 +79,7 @@ def plan(
             "partition": partition.value,
             "partition_metric": partition_metric.value,
             "objective": objective.value,
+            "expert_variances": expert_variances.value,
             "max_evaluations": max_evaluations,
             "training_experts": count_or_name(training_experts),
             "n_jobs": jobs,

@@ -13,6 +13,7 @@ from gpcommittee.experts.base import (
 )
 from gpcommittee.experts.committee import Committee
 from gpcommittee.experts.leave_one_out import dispersion
+from gpcommittee.experts.own_variances import own_variances
 from gpcommittee.experts.together import (
     factor_augmented_together,
     factor_base_together,
@@ -34,6 +35,7 @@ __all__ = [
     "factor_base",
     "factor_base_together",
     "moments_as",
+    "own_variances",
     "project",
     "stack_augmented",
     "stack_base",

@@ -48,7 +48,10 @@ class AugmentedFactor:
     padding : Padding or None
         Of a batch.
     dispersion : float
-        Mean squared standardised leave-one-out residual, given the communication rows; 1 where it was not asked for.
+        By which variances are multiplied: the expert's own signal variance, and where asked for its mean squared
+        standardised leave-one-out residual, given the communication rows; 1 without either.
+    relative_noise : float
+        Its own noise variance as a multiple of the shared one, in units of its own signal variance.
     """
 
     X: Tensor
@@ -58,6 +61,7 @@ class AugmentedFactor:
     jitter: float
     padding: Padding | None = None
     dispersion: float = 1.0
+    relative_noise: float = 1.0
 
 
 def factor_augmented(committee: Committee, communication: BaseFactor, expert: int) -> AugmentedFactor:
@@ -81,12 +85,58 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
         If its residual covariance cannot be factored.
     """
     committee = committee.as_type(communication.lower.dtype)
+    one = residual_of(committee, communication, expert, committee.noise_of(expert))
+    lower, jitter = cholesky(one.covariance, f"residual covariance of expert {expert}", one.scale)
+    weights = solve_lower(lower, one.target)
+    return AugmentedFactor(one.X, one.coupling, lower, weights, jitter, relative_noise=committee.relative_noise(expert))
+
+
+@dataclass(frozen=True)
+class Residual:
+    """What one expert's rows are about what the communication rows tell of them.
+
+    Attributes
+    ----------
+    X : Tensor, shape (m, n_features)
+    coupling : Tensor, shape (m, m_c)
+        B'.
+    covariance : Tensor, shape (m, m)
+        S, its lower triangle alone valid.
+    target : Tensor, shape (m,)
+        y_i - B' w_c.
+    scale : float
+        Mean prior variance of an observation.
+    """
+
+    X: Tensor
+    coupling: Tensor
+    covariance: Tensor
+    target: Tensor
+    scale: float
+
+
+def residual_of(committee: Committee, communication: BaseFactor, expert: int, noise_variance: float) -> Residual:
+    """The residual process of one expert's rows.
+
+    Parameters
+    ----------
+    committee : Committee
+        In the communication factor's precision.
+    communication : BaseFactor
+    expert : int
+        At least 1.
+    noise_variance : float
+        Of the expert's rows.
+
+    Returns
+    -------
+    Residual
+    """
     X, y = committee.block(expert)
     coupling = whiten_rows(communication.lower, committee.covariance(X, communication.X))
-    noisy = committee.noisy_covariance(X)
+    noisy = committee.noisy_covariance(X, noise_variance)
     scale = noisy.diagonal().mean().item()
-    lower, jitter = cholesky(subtract_gram(noisy, coupling), f"residual covariance of expert {expert}", scale)
-    return AugmentedFactor(X, coupling, lower, solve_lower(lower, y - coupling @ communication.weights), jitter)
+    return Residual(X, coupling, subtract_gram(noisy, coupling), y - coupling @ communication.weights, scale)
 
 
 def whiten_residual(
@@ -148,4 +198,4 @@ def augmented_moments(
     variance = communication.moments.var_latent - row_sums_of_squares(whitened)
     mean = communication.moments.mean + times_vector(whitened, factor.weights)
     variance = floor_variance(variance, prior_variance.to(dtype))
-    return moments_as(x.dtype, Moments(mean, variance, factor.dispersion))
+    return moments_as(x.dtype, Moments(mean, variance, factor.dispersion, factor.relative_noise))

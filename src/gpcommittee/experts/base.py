@@ -7,7 +7,7 @@ what is computed and kept. A factor may be that of a batch of experts: ``gpcommi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -42,7 +42,10 @@ class BaseFactor:
     padding : Padding or None
         Of a batch.
     dispersion : float
-        Mean squared standardised leave-one-out residual; 1 where it was not asked for.
+        By which variances are multiplied: the expert's own signal variance, and where asked for its mean squared
+        standardised leave-one-out residual; 1 without either.
+    relative_noise : float
+        Its own noise variance as a multiple of the shared one, in units of its own signal variance.
     """
 
     X: Tensor
@@ -51,6 +54,7 @@ class BaseFactor:
     jitter: float
     padding: Padding | None = None
     dispersion: float = 1.0
+    relative_noise: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,9 @@ def factor_base(committee: Committee, expert: int) -> BaseFactor:
         If its noisy covariance cannot be factored.
     """
     X, y = committee.block(expert)
-    lower, jitter = cholesky(committee.noisy_covariance(X), f"noisy covariance of expert {expert}")
-    return BaseFactor(X, lower, solve_lower(lower, y), jitter)
+    noisy = committee.noisy_covariance(X, committee.noise_of(expert))
+    lower, jitter = cholesky(noisy, f"noisy covariance of expert {expert}")
+    return BaseFactor(X, lower, solve_lower(lower, y), jitter, relative_noise=committee.relative_noise(expert))
 
 
 def whiten(committee: Committee, factor: BaseFactor, x: Tensor, scratch: Scratch | None = None) -> Tensor:
@@ -136,7 +141,8 @@ def project(
     prior_variance = prior_variance.to(factor.lower.dtype)
     whitened = whiten(committee, factor, x, scratch)
     variance = floor_variance(prior_variance - row_sums_of_squares(whitened), prior_variance)
-    return Projection(whitened, Moments(times_vector(whitened, factor.weights), variance, factor.dispersion))
+    mean = times_vector(whitened, factor.weights)
+    return Projection(whitened, Moments(mean, variance, factor.dispersion, factor.relative_noise))
 
 
 def base_moments(
@@ -184,7 +190,7 @@ def base_mean(committee: Committee, factor: BaseFactor, x: Tensor) -> Tensor:
 
 def moments_as(dtype: torch.dtype, moments: Moments) -> Moments:
     """The same moments in another precision."""
-    return Moments(moments.mean.to(dtype), moments.var_latent.to(dtype), moments.dispersion)
+    return replace(moments, mean=moments.mean.to(dtype), var_latent=moments.var_latent.to(dtype))
 
 
 def floor_variance(variance: Tensor, prior_variance: Tensor) -> Tensor:

@@ -9,13 +9,15 @@ import torch
 from torch import Tensor
 
 from gpcommittee.kernels import FixedKernel, KernelFunction
-from gpcommittee.records import Hyperparameters, IntArray
+from gpcommittee.records import Hyperparameters, IntArray, OwnVariances
 from gpcommittee.scratch import Scratch
 
 
 @dataclass(frozen=True)
 class Committee:
-    """Experts that share one kernel and one noise variance, on standardised data.
+    """Experts that share one kernel and one noise variance, or have variances of their own around them.
+
+    Data are standardised.
 
     Attributes
     ----------
@@ -29,6 +31,8 @@ class Committee:
         Expert ``i`` holds rows ``offsets[i]`` to ``offsets[i + 1]``.
     kept : ndarray of int64, or None
         Those of the rows that experts hold, by number, to which the offsets refer then. None: all.
+    own : OwnVariances or None
+        None: variances are shared.
     """
 
     kernel: KernelFunction
@@ -37,6 +41,7 @@ class Committee:
     y: Tensor
     offsets: IntArray
     kept: IntArray | None = None
+    own: OwnVariances | None = None
 
     def on(self, device: torch.device) -> Committee:
         """The same committee on another device."""
@@ -63,8 +68,20 @@ class Committee:
 
     @property
     def noise_variance(self) -> float:
-        """Noise variance on a target of variance 1."""
+        """Shared noise variance on a target of variance 1."""
         return self.hyperparameters.noise_variance
+
+    def signal(self, expert: int) -> float:
+        """An expert's own signal variance as a multiple of the shared one."""
+        return 1.0 if self.own is None else float(self.own.signal[expert])
+
+    def relative_noise(self, expert: int) -> float:
+        """An expert's own noise variance as a multiple of the shared one, in units of its own signal variance."""
+        return 1.0 if self.own is None else float(self.own.noise[expert] / self.own.signal[expert])
+
+    def noise_of(self, expert: int) -> float:
+        """The noise variance of an expert's rows beside a covariance at the shared signal variance."""
+        return self.noise_variance * self.relative_noise(expert)
 
     def block(self, expert: int) -> tuple[Tensor, Tensor]:
         """Inputs (m, n_features) and target (m,) of one expert in the kernel's precision.
@@ -98,19 +115,21 @@ class Committee:
         """
         return self._fixed_kernel.covariance(x1, x2, scratch)
 
-    def noisy_covariance(self, x: Tensor) -> Tensor:
-        """K + s2 I of one set of inputs.
+    def noisy_covariance(self, x: Tensor, noise_variance: float | Tensor) -> Tensor:
+        """K + s2 I of one set of inputs, or of a batch.
 
         Parameters
         ----------
-        x : Tensor, shape (n, n_features)
+        x : Tensor, shape (n, n_features) or (b, n, n_features)
             Standardised inputs.
+        noise_variance : float, or Tensor of shape (b, 1)
+            s2.
 
         Returns
         -------
-        Tensor, shape (n, n)
+        Tensor, shape (n, n) or (b, n, n)
         """
-        return self._fixed_kernel.noisy_covariance(x, self.noise_variance)
+        return self._fixed_kernel.noisy_covariance(x, noise_variance)
 
     def prior_variance(self, x: Tensor) -> Tensor:
         """Latent prior variance k(x, x).

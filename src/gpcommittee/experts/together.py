@@ -31,12 +31,15 @@ def factor_base_together(committee: Committee, experts: Sequence[int]) -> list[B
         None where the noisy covariance cannot be factored as it is: ``factor_base`` has the remedies.
     """
     padding, X, y = _stacked_blocks(committee, experts)
-    noisy = committee.noisy_covariance(X)
+    noisy = committee.noisy_covariance(X, _noise(committee, experts))
     scales = padding.mean_of_diagonal(noisy)
     lower, sound = cholesky_of_each(padding.detach(noisy), scales)
     weights = solve_lower(lower, padding.clear(y))
     parts = zip(padding.unstack(X), padding.unstack_lower(lower), padding.unstack(weights), strict=True)
-    return [BaseFactor(*part, 0.0) if is_sound else None for part, is_sound in zip(parts, sound.tolist(), strict=True)]
+    return [
+        BaseFactor(*part, 0.0, relative_noise=committee.relative_noise(expert)) if is_sound else None
+        for expert, part, is_sound in zip(experts, parts, sound.tolist(), strict=True)
+    ]
 
 
 def factor_augmented_together(
@@ -62,7 +65,7 @@ def factor_augmented_together(
     covariance = committee.covariance(X, communication.X)
     coupling = whiten_rows(communication.lower, covariance.flatten(0, 1)).view_as(covariance)
     padding.clear(coupling.mT)
-    noisy = committee.noisy_covariance(X)
+    noisy = committee.noisy_covariance(X, _noise(committee, experts))
     scales = padding.mean_of_diagonal(noisy)
     lower, sound = cholesky_of_each(subtract_gram(padding.detach(noisy), coupling), scales)
     weights = solve_lower(lower, padding.clear(y) - times_vector(coupling, communication.weights))
@@ -74,7 +77,8 @@ def factor_augmented_together(
         strict=True,
     )
     return [
-        AugmentedFactor(*part, 0.0) if is_sound else None for part, is_sound in zip(parts, sound.tolist(), strict=True)
+        AugmentedFactor(*part, 0.0, relative_noise=committee.relative_noise(expert)) if is_sound else None
+        for expert, part, is_sound in zip(experts, parts, sound.tolist(), strict=True)
     ]
 
 
@@ -129,3 +133,8 @@ def _stacked_blocks(committee: Committee, experts: Sequence[int]) -> tuple[Paddi
     padding = Padding.of([y for _, y in blocks])
     X, y = (padding.stack(parts) for parts in zip(*blocks, strict=True))
     return padding, X, y
+
+
+def _noise(committee: Committee, experts: Sequence[int]) -> Tensor:
+    """Noise variance of each expert's rows, shape (b, 1)."""
+    return committee.X.new_tensor([[committee.noise_of(expert)] for expert in experts]).to(committee.kernel.dtype)

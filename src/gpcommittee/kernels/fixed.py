@@ -48,7 +48,7 @@ class FixedKernel:
         form, natural = self.stationary
         return form.covariance(natural, x1, x2, scratch or Scratch())
 
-    def noisy_covariance(self, x: Tensor, noise_variance: float) -> Tensor:
+    def noisy_covariance(self, x: Tensor, noise_variance: float | Tensor) -> Tensor:
         """K + s2 I of one set of inputs.
 
         The diagonal is the exact prior variance: kernels of a distance compute that of a row to itself with rounding
@@ -57,7 +57,7 @@ class FixedKernel:
         Parameters
         ----------
         x : Tensor, shape (..., n, d)
-        noise_variance : float
+        noise_variance : float, or Tensor of shape (..., 1)
             s2.
 
         Returns

@@ -23,6 +23,7 @@ from gpcommittee.persistence.kernel_spec import kernel_from_spec, kernel_to_spec
 from gpcommittee.records import (
     Hyperparameters,
     KernelScore,
+    OwnVariances,
     Partition,
     StageRecord,
     Standardisation,
@@ -35,6 +36,7 @@ BEFORE: dict[str, Any] = {
     "partition_metric": "standardised",
     "training_experts": "all",
     "objective": "factorised",
+    "expert_variances": "shared",
     "calibration": None,
     "nearest_experts": "all",
 }
@@ -106,6 +108,8 @@ def write_model(path: str | os.PathLike[str], model: StoredModel) -> None:
     }
     if record is not None:
         arrays |= {"training_gradient": record.gradient, "training_path": record.path}
+    if committee.own is not None:
+        arrays |= {"own_signal": committee.own.signal, "own_noise": committee.own.noise}
     if conformal is not None:
         arrays["conformal_scores"] = conformal.scores
     manifest = {
@@ -168,6 +172,7 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
             X,
             y,
             partition.offsets,
+            own=_own_variances(arrays, partition),
         ),
         partition=partition,
         scaling=Standardisation(arrays["x_mean"], arrays["x_scale"], manifest["y_mean"], manifest["y_scale"]),
@@ -181,6 +186,15 @@ def _rebuild(arrays: Arrays, manifest: dict[str, Any], kernel: Kernel | None) ->
         feature_names=None if names is None else tuple(names),
         metadata=manifest["metadata"],
     )
+
+
+def _own_variances(arrays: Arrays, partition: Partition) -> OwnVariances | None:
+    if "own_signal" not in arrays:
+        return None
+    own = OwnVariances(arrays["own_signal"], arrays["own_noise"])
+    if not own.signal.shape == own.noise.shape == (partition.n_experts,):
+        raise ModelFileError("The arrays of the model file do not belong together; save the model again.")
+    return own
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class Case:
     from_table : bool
         Rows are given as a table and not as an array.
     partition : str
+    expert_variances : str
+        Whether experts have their own.
     """
 
     sizes: FloatArray
@@ -61,6 +63,7 @@ class Case:
     calibrates: bool = False
     from_table: bool = False
     partition: str = "tree"
+    expert_variances: str = "shared"
 
 
 def held_out_case(case: Case) -> Case | None:

@@ -22,6 +22,10 @@ CALL_SECONDS = 0.6e-3
 """Interpreter time of one factor, or of one expert's moments at one chunk; measured likewise."""
 
 
+VARIANCES_CALL_SECONDS = 2.5e-3
+"""Interpreter time of the search for one expert's own variances."""
+
+
 @dataclass(frozen=True)
 class KernelCost:
     """Products' operations that take as long as one covariance entry, alone and with its gradient.

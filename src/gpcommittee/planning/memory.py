@@ -29,12 +29,16 @@ INDEX = 8
 DIVIDING_VALUES = 5
 """Row numbers and labels per row that are alive while rows are divided; measured with the tree and at random."""
 
-RESULT_VALUES = 8
+RESULT_VALUES = 9
 """Numbers per test point that are alive while a rule's mean and two calibrated variances are put in the target's
 units."""
 
-SUM_VALUES = 10
+SUM_VALUES = 15
 """Numbers per test point of a sum that waits for the next group of experts."""
+
+
+EIGENVECTOR_ARRAYS = 5
+"""Arrays of m x m alive while the eigenvectors of an expert's covariance are found, LAPACK's own two included."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Memory:
 def fit_memory(case: Case) -> Memory:
     """Peak of a fit: the rows as given and standardised, while they are divided; or as given and ordered by expert.
 
-    In the second case it trains, or predicts held-out rows.
+    In the second case it trains, finds variances of experts' own, or predicts held-out rows.
 
     k-means moves a copy of the inputs to their centre.
     """
@@ -116,6 +120,7 @@ def fit_memory(case: Case) -> Memory:
         calibrating,
         Memory(INTERPRETER_BYTES, dividing, 0.0, 0.0, 0.0),
         Memory(INTERPRETER_BYTES, training, 0.0, _training_bytes(case), 0.0),
+        Memory(INTERPRETER_BYTES, training, 0.0, _variances_bytes(case), 0.0),
         key=lambda memory: memory.peak,
     )
 
@@ -134,6 +139,15 @@ def _training_bytes(case: Case) -> float:
     waiting = min(IN_FLIGHT_PER_WORKER * case.n_workers, len(case.sizes) - 1) if case.n_workers > 1 else 1
     of_workers = busy * (live * m**2 + (live - 2) * c * m)
     return case.itemsize * (of_workers + (live + waiting) * c**2)
+
+
+def _variances_bytes(case: Case) -> float:
+    """Temporary arrays of all workers while they find variances of experts' own, and the communication factor."""
+    if case.expert_variances != "own" or len(case.sizes) == 1:
+        return 0.0
+    c, m = float(case.sizes[0]), float(case.sizes[1:].max())
+    busy = min(case.n_workers, len(case.sizes) - 1)
+    return DOUBLE * (c**2 + busy * (EIGENVECTOR_ARRAYS * m**2 + 2 * c * m))
 
 
 def predict_memory(case: Case, factors: FactorPlan) -> Memory:

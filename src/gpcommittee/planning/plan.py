@@ -29,11 +29,19 @@ from gpcommittee.planning.stages import (
     training_seconds,
     typical_stages,
 )
-from gpcommittee.planning.work import additive_work, calibrating_work, factor_work, objective_work
+from gpcommittee.planning.work import additive_work, calibrating_work, factor_work, objective_work, variances_work
 from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import NEAREST, factor_budget, resolve_nearest
 from gpcommittee.prediction.selection import selectable
-from gpcommittee.training import AUTO, METRICS, OBJECTIVES, TRAINING_EXPERTS, compares_kernels, most_experts
+from gpcommittee.training import (
+    AUTO,
+    EXPERT_VARIANCES,
+    METRICS,
+    OBJECTIVES,
+    TRAINING_EXPERTS,
+    compares_kernels,
+    most_experts,
+)
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,7 @@ def plan_fit(
     partition: str = "tree",
     partition_metric: str = "learned",
     objective: str = "factorised",
+    expert_variances: str = "shared",
     n_jobs: int | None = None,
     max_evaluations: int = 100,
     training_experts: int | str = "auto",
@@ -157,7 +166,7 @@ def plan_fit(
     n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation, calibration
         As in `CommitteeRegressor`. The rule "auto" is planned as "grbcm": choosing it takes as long as predicting up to
         1,000 rows by all rules, and is not counted.
-    partition_metric, objective, training_experts
+    partition_metric, objective, expert_variances, training_experts
         As in `CommitteeRegressor`.
     nearest_experts : int, "auto" or "all", default="auto"
         As in `CommitteeRegressor`.
@@ -208,6 +217,7 @@ def plan_fit(
         calibrates=calibration == "held_out" and not isinstance(rule, NPAE),
         from_table=from_table,
         partition=partition,
+        expert_variances=_known("expert_variances", expert_variances, EXPERT_VARIANCES),
     )
     training = Training(
         experts=_training_experts(training_experts, sizes.n_experts),
@@ -228,8 +238,10 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
     factors, at_fit = plan_factors(predicting), fit_memory(case)
     at_predict = predict_memory(predicting, factors)
     stages = typical_stages(training, len(case.sizes))
-    calibrating = sum(work.seconds(rate, case.n_workers) for work in calibrating_work(case))
-    fit_seconds = training_seconds(case, stages, rate) + calibrating
+    after_training = sum(
+        work.seconds(rate, case.n_workers) for work in (*variances_work(case), *calibrating_work(case))
+    )
+    fit_seconds = training_seconds(case, stages, rate) + after_training
     expert_size = math.ceil(case.sizes[-1])
     return Plan(
         n_rows=n_rows,
@@ -254,7 +266,7 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         stages=stages,
         evaluations=sum(stage.evaluations for stage in stages),
         fit_seconds=fit_seconds,
-        longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate) + calibrating,
+        longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate) + after_training,
         predict_seconds=sum(work.seconds(rate, case.n_workers) for work in (factoring, *moments)),
         advice=advise(
             peak=max(at_fit.peak, at_predict.peak),

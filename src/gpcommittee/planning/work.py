@@ -4,14 +4,15 @@ Per expert of m rows, d inputs, communication set of c rows: an evaluation of th
 inverse 2/3 m^3), or given the communication set m^3 + 13/4 c m^2 + 13/4 c^2 m, and 7/3 c^3 once; an augmented factor
 c^2 m + 5/4 c m^2 + m^3, of which an inverse for its leave-one-out errors takes 2/3 m^3; its moments 2 c m + m^2 per
 test point; a base expert m^3 and m^2. Kernel evaluations are counted in matrix-product operations that take the same
-time.
+time. Variances of experts' own take c^2 m + 5/4 c m^2 and the eigenvectors of a symmetric matrix once, which take as
+long as products of 11 m^3.
 """
 
 from __future__ import annotations
 
 from gpcommittee.aggregation import Experts
 from gpcommittee.planning.case import Case, held_out_case
-from gpcommittee.planning.cost import CALL_SECONDS, KERNEL_COSTS, OBJECTIVE_CALL_SECONDS, Work
+from gpcommittee.planning.cost import CALL_SECONDS, KERNEL_COSTS, OBJECTIVE_CALL_SECONDS, VARIANCES_CALL_SECONDS, Work
 from gpcommittee.prediction.factors import EXPERT_BLOCK
 from gpcommittee.prediction.stream import CHUNK
 from gpcommittee.records import FloatArray
@@ -77,6 +78,30 @@ def factor_work(case: Case) -> Work:
         call_seconds=CALL_SECONDS * (1 + len(others) * (2 if coupled else 1)),
         n_tasks=1 + len(others),
     )
+
+
+EIGENVECTORS = 11.0
+"""Products' operations per m^3 that take as long as eigenvalues and eigenvectors; measured 11 to 12 at 500 to 1,000
+rows, 21 at 300."""
+
+
+def variances_work(case: Case) -> tuple[Work, ...]:
+    """Signal and noise variances of every expert's own: the communication expert's factor, then the others."""
+    if case.expert_variances != "own":
+        return ()
+    c, others, cost = float(case.sizes[0]), case.sizes[1:], KERNEL_COSTS[case.kernel].value
+    rows, squares = float(others.sum()), float((others**2).sum())
+    first = Work(2 * case.n_features * c**2, 0.0, c**3 / 3, cost * c**2, CALL_SECONDS, 1)
+    entries = squares + c * rows
+    rest = Work(
+        products=1.25 * c * squares + EIGENVECTORS * float((others**3).sum()) + 2 * case.n_features * entries,
+        solves=c**2 * rows,
+        factorisations=0.0,
+        entries=cost * entries,
+        call_seconds=VARIANCES_CALL_SECONDS * len(others),
+        n_tasks=len(others),
+    )
+    return first, rest
 
 
 def additive_work(case: Case) -> Work:

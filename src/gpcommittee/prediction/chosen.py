@@ -103,7 +103,7 @@ def chosen_moments(
     reporter: Reporter,
     tolerance: float,
 ) -> StandardMoments:
-    """Mean, latent variance and dispersion of an additive rule in standardised units, to a tolerance.
+    """Mean, latent variance, dispersion and relative noise of an additive rule in standardised units, to a tolerance.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def chosen_moments(
 
     Returns
     -------
-    mean, variance, dispersion : ndarray, shape (n_points,)
+    mean, variance, dispersion, relative_noise : ndarray, shape (n_points,)
 
     Raises
     ------

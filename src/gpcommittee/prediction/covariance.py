@@ -2,7 +2,7 @@
 
 The aggregated mean is linear in the data: mean(x) = omega(x)' y, omega stacking alpha_i(x) W_i(x) over the experts,
 with alpha = K_A^-1 k_A and W_i = A_i^-1 K_i*. The error f(x) - mean(x) then has covariance
-k(x, x') - omega(x)' K_*(x') - K_*(x)' omega(x') + omega(x)' (K + s2 I) omega(x').
+k(x, x') - omega(x)' K_*(x') - K_*(x)' omega(x') + omega(x)' (K + s2 I) omega(x'), s2 of each expert's own rows its own.
 N^2 flops per point and 2 N + t numbers per point of a block of t.
 """
 
@@ -20,7 +20,7 @@ from gpcommittee.engines import Engine, one_blas_thread
 from gpcommittee.errors import MemoryBudgetError
 from gpcommittee.experts import Committee
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.npae import View, covariance_of_means, dispersion_of, in_one_precision, npae_bytes, view_of
+from gpcommittee.prediction.npae import View, covariance_of_means, in_one_precision, npae_bytes, scales_of, view_of
 from gpcommittee.prediction.request import Request
 from gpcommittee.records import FloatArray
 
@@ -62,13 +62,14 @@ def npae_covariance(
         x = request.points(slice(None))
         prior = committee.prior_variance(x)
         view = view_of(committee, factors, x)
-        root = dispersion_of(committee, factors, view, prior).sqrt()
+        dispersion, relative_noise = scales_of(committee, factors, view, prior)
+        root = dispersion.sqrt()
         weights = _row_weights(rule, committee, view, prior)
         rows = partial(_shared, committee, weights, x)
         half = sum(engine.map(rows, range(len(factors))), start=0.5 * committee.covariance(x, x))
         covariance = half + half.mT
         if include_noise:
-            covariance.diagonal().add_(committee.noise_variance)
+            covariance.diagonal().add_(relative_noise * committee.noise_variance)
         covariance *= root[:, None] * root
         mean = sum((w @ committee.block(i)[1] for i, w in enumerate(weights)), start=x.new_zeros(len(x)))
     scaling = request.scaling
@@ -87,7 +88,7 @@ def _row_weights(rule: NPAE, committee: Committee, view: View, prior: Tensor) ->
 def _shared(committee: Committee, weights: Sequence[Tensor], x: Tensor, i: int) -> Tensor:
     """One expert's part of half the covariance beside the prior: omega' (K + s2 I) omega / 2 - omega' K_*."""
     with torch.no_grad():
-        reached = 0.5 * committee.noise_variance * weights[i]
+        reached = 0.5 * committee.noise_of(i) * weights[i]
         X, _ = committee.block(i)
         for j, weight in enumerate(weights):
             reached.addmm_(weight, committee.covariance(committee.block(j)[0], X), alpha=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -120,7 +121,7 @@ class Factoring:
         else:
             found = factor_augmented_together(self._committee, communication, experts)
         return [
-            self.factor(communication, key) if factor is None else self._measured(factor)
+            self.factor(communication, key) if factor is None else self._measured(factor, key[1])
             for key, factor in zip(keys, found, strict=True)
         ]
 
@@ -129,13 +130,16 @@ class Factoring:
         return factor.lower.dtype != self._committee.kernel.dtype
 
     def _base(self, committee: Committee, expert: int) -> BaseFactor:
-        return self._measured(factor_base(committee, expert))
+        return self._measured(factor_base(committee, expert), expert)
 
     def _augmented(self, communication: BaseFactor, expert: int) -> AugmentedFactor:
-        return self._measured(factor_augmented(self._committee, communication, expert))
+        return self._measured(factor_augmented(self._committee, communication, expert), expert)
 
-    def _measured(self, factor: OneFactor) -> OneFactor:
-        return replace(factor, dispersion=dispersion(factor)) if self._calibrated else factor
+    def _measured(self, factor: OneFactor, expert: int) -> OneFactor:
+        signal = self._committee.signal(expert)
+        if not self._calibrated:
+            return factor if signal == 1 else replace(factor, dispersion=signal)
+        return replace(factor, dispersion=signal * dispersion(_in_units(factor, signal)))
 
     def _guarded(self, factor: Callable[[], AnyFactor], in_double: Callable[[], AnyFactor]) -> AnyFactor:
         try:
@@ -144,3 +148,11 @@ class Factoring:
             if self._committee.kernel.dtype == torch.float64:
                 raise
         return in_double()
+
+
+def _in_units(factor: OneFactor, signal: float) -> OneFactor:
+    """The factor of a covariance that is so many times its own."""
+    if signal == 1:
+        return factor
+    root = math.sqrt(signal)
+    return replace(factor, lower=root * factor.lower, weights=factor.weights / root)

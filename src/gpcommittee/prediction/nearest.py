@@ -9,7 +9,7 @@ a few groups of points in flight, O(T).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -211,7 +211,7 @@ def _blended(rule: AdditiveRule, context: Context, moments: Moments, rows: Tenso
     of_expert, of_reference = share / moments.var_latent, (1 - share) / variance[rows]
     variance[rows] = 1 / (of_expert + of_reference)
     mean[rows] = (of_expert * moments.mean + of_reference * mean[rows]) * variance[rows]
-    return Moments(mean, variance, moments.dispersion)
+    return replace(moments, mean=mean, var_latent=variance)
 
 
 def _reference(rule: AdditiveRule, context: Context) -> Moments:

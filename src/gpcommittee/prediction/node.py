@@ -274,7 +274,7 @@ def part(total: Accumulator, numbers: Tensor) -> Accumulator:
     """A sum at some of its points."""
     lead = total.lead
     at = None if lead is None else Term(*(values[numbers] for values in lead.values))
-    return Accumulator(total.count, total.precision[numbers], total.shift[numbers], total.dispersion[numbers], at)
+    return Accumulator.of(total.count, (values[numbers] for values in total.sums), at)
 
 
 def children(node: Node, groups: list[IntArray]) -> list[Node]:

@@ -43,7 +43,7 @@ MATRICES_OF_EXPERTS = 5
 def npae_moments(
     rules: Sequence[NPAE], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
 ) -> list[StandardMoments]:
-    """Mean, latent variance and dispersion of NPAE, in standardised units, one result per rule.
+    """Mean, latent variance, dispersion and relative noise of NPAE, in standardised units, one result per rule.
 
     Raises
     ------
@@ -119,9 +119,9 @@ def _chunk_moments(
         view = view_of(committee, factors, x)
         covariance = covariance_of_means(committee, view)
         prior = committee.prior_variance(x)
-        dispersion = dispersion_of(committee, factors, view, prior)
+        scales = scales_of(committee, factors, view, prior)
         found = [combine(rule, view.means, covariance, prior)[0] for rule in rules]
-        return [Aggregate(moments.mean, moments.var_latent, dispersion) for moments in found]
+        return [Aggregate(moments.mean, moments.var_latent, *scales) for moments in found]
 
 
 @dataclass(frozen=True)
@@ -153,14 +153,16 @@ def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> V
     return View(weights, torch.stack(means, dim=1), torch.stack(variances, dim=1))
 
 
-def dispersion_of(committee: Committee, factors: Sequence[BaseFactor], view: View, prior: Tensor) -> Tensor:
-    """The dispersion of RBCM, which takes the same experts, shape (n_points,); K_A says nothing of it."""
+def scales_of(committee: Committee, factors: Sequence[BaseFactor], view: View, prior: Tensor) -> tuple[Tensor, Tensor]:
+    """Dispersion and relative noise of RBCM, of which K_A says nothing, each of shape (n_points,)."""
     rule, context = RBCM(), Context(prior, None, committee.noise_variance)
     total = empty(prior)
     for expert, factor in enumerate(factors):
         variance = floor_variance(prior - view.variances[:, expert], prior)
-        total = add(rule, total, Moments(view.means[:, expert], variance, factor.dispersion), context, expert)
-    return finish(rule, total, context).dispersion
+        moments = Moments(view.means[:, expert], variance, factor.dispersion, factor.relative_noise)
+        total = add(rule, total, moments, context, expert)
+    outcome = finish(rule, total, context)
+    return outcome.dispersion, outcome.relative_noise
 
 
 def covariance_of_means(committee: Committee, view: View) -> Tensor:

@@ -77,7 +77,7 @@ def predict_rules(
         return [_communication_mean(request, store, engine)] * len(rules)
     moments = _moments(rules, request, store, engine, reporter, tolerance, n_nearest)
     if mean_only:
-        return [Prediction(restore_mean(mean, scaling), None, None) for mean, _, _ in moments]
+        return [Prediction(restore_mean(mean, scaling), None, None) for mean, *_ in moments]
     return [_in_target_units(one, store.committee.noise_variance, scaling) for one in moments]
 
 
@@ -122,9 +122,13 @@ def _moments(
 
 
 def _can_choose(committee: Committee) -> bool:
-    """Whether choosing among the experts is worth the effort, and possible: estimates take double precision."""
-    kernel = committee.kernel
-    return committee.n_experts >= FEWEST_EXPERTS and kernel.dtype == torch.float64 and kernel.device.type == "cpu"
+    """Whether choosing among the experts is worth the effort, and possible.
+
+    Estimates take double precision, and variances that experts share.
+    """
+    kernel, shared = committee.kernel, committee.own is None
+    many = committee.n_experts >= FEWEST_EXPERTS
+    return many and shared and kernel.dtype == torch.float64 and kernel.device.type == "cpu"
 
 
 def _mean_is_communication(rule: Rule, n_experts: int) -> bool:
@@ -141,9 +145,17 @@ def _communication_mean(request: Request, store: FactorStore, engine: Engine) ->
 
 
 def _in_target_units(moments: StandardMoments, noise: float, scaling: Standardisation) -> Prediction:
-    mean, var_latent, dispersion = moments
+    mean, var_latent, dispersion, relative_noise = moments
     return Prediction(
         restore_mean(mean, scaling),
         restore_variance(dispersion * var_latent, scaling),
-        restore_variance(dispersion * (var_latent + noise), scaling),
+        restore_variance(dispersion * _noisy(var_latent, noise, relative_noise), scaling),
     )
+
+
+def _noisy(var_latent: FloatArray, noise: float, relative_noise: FloatArray) -> FloatArray:
+    """Variance of an observation; a share of its noise where a rule promises less than the noise."""
+    noisy: FloatArray = np.where(
+        var_latent < 0, relative_noise * (var_latent + noise), var_latent + relative_noise * noise
+    )
+    return noisy

@@ -16,8 +16,8 @@ from gpcommittee.experts import Committee
 from gpcommittee.kernels import input_scales
 from gpcommittee.records import FloatArray, IntArray, Standardisation
 
-StandardMoments = tuple[FloatArray, FloatArray, FloatArray]
-"""Mean, latent variance and dispersion in standardised units, each of shape (n_points,)."""
+StandardMoments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Mean, latent variance, dispersion and relative noise in standardised units, each of shape (n_points,)."""
 
 FARTHEST = 0.4
 """Power of the largest number of the precision: 1e15 standard deviations in float32, where all kernels are at rest."""
@@ -25,12 +25,13 @@ FARTHEST = 0.4
 
 def empty_moments(n_points: int) -> StandardMoments:
     """Arrays to be filled."""
-    return np.empty(n_points), np.empty(n_points), np.empty(n_points)
+    return np.empty(n_points), np.empty(n_points), np.empty(n_points), np.empty(n_points)
 
 
 def write_moments(output: StandardMoments, rows: slice | IntArray, aggregate: Aggregate) -> None:
     """Fill in what a rule says of some rows."""
-    for whole, part in zip(output, (aggregate.mean, aggregate.var_latent, aggregate.dispersion), strict=True):
+    parts = aggregate.mean, aggregate.var_latent, aggregate.dispersion, aggregate.relative_noise
+    for whole, part in zip(output, parts, strict=True):
         whole[rows] = part.double().cpu().numpy()
 
 

@@ -208,9 +208,10 @@ def _of_group(
         chosen = torch.from_numpy(experts[rows]).to(at.x.device)
         seen = dict(zip(union.tolist(), engine.map(partial(_see, committee, known, at, chosen), union), strict=True))
         means, covariance = _joint(committee, seen, chosen, engine)
-        dispersions = at.prior.new_tensor([known[expert].dispersion for expert in union.tolist()])
-        logs = dispersions.log()[torch.searchsorted(torch.from_numpy(union).to(at.x.device), chosen)]
-        return [_aggregate(rule, same, at, committee.noise_variance, means, covariance, logs) for rule in rules]
+        scales = at.prior.new_tensor([[known[e].dispersion, known[e].relative_noise] for e in union.tolist()])
+        logs = scales.log()[torch.searchsorted(torch.from_numpy(union).to(at.x.device), chosen)]
+        context = replace(at.context(same, committee.noise_variance), own_variances=committee.own is not None)
+        return [_aggregate(rule, same, at, context, means, covariance, logs) for rule in rules]
 
 
 @dataclass(frozen=True)
@@ -290,24 +291,26 @@ def _aggregate(
     rule: NPAE,
     same: AdditiveRule,
     at: ReferenceView,
-    noise_variance: float,
+    context: Context,
     means: Tensor,
     covariance: Tensor,
-    log_dispersions: Tensor,
+    logs: Tensor,
 ) -> Aggregate:
     k = n_chosen(rule, means.shape[1])
     means, covariance = means[:, :k], covariance[:, :k, :k]
     known = at.reference
     moments, _ = combine(rule, means, covariance, known.var_latent)
     left = floor_variance(known.var_latent - covariance.diagonal(dim1=1, dim2=2).mT, at.prior)
-    context = at.context(same, noise_variance)
-    dispersion = _dispersion(same, context, known.mean + means.mT, left, log_dispersions.mT[:k])
-    return Aggregate(known.mean + moments.mean, moments.var_latent, dispersion)
+    scales = _scales(same, context, known.mean + means.mT, left, logs.permute(1, 2, 0)[:k])
+    return Aggregate(known.mean + moments.mean, moments.var_latent, *scales)
 
 
-def _dispersion(rule: AdditiveRule, context: Context, means: Tensor, variances: Tensor, logs: Tensor) -> Tensor:
-    """The dispersion of an additive rule over the same experts, which are rows here, shape (n_points,)."""
+def _scales(
+    rule: AdditiveRule, context: Context, means: Tensor, variances: Tensor, logs: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Dispersion and relative noise of an additive rule over the same experts, which are rows, shape (n_points,)."""
     total = empty(context.prior_variance)
     for mean, variance, log in zip(means, variances, logs, strict=True):
-        total = merge(total, single(term_of(rule, mean, variance, log, context, -1)))
-    return finish(rule, total, context).dispersion
+        total = merge(total, single(term_of(rule, mean, variance, log[0], log[1], context, -1)))
+    outcome = finish(rule, total, context)
+    return outcome.dispersion, outcome.relative_noise

@@ -90,7 +90,7 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
     columns, log_dispersion = as_columns(context), sample.dispersion.log()
 
     def terms(moments: Moments) -> Term:
-        return term_of(rule, moments.mean, moments.var_latent, log_dispersion, columns, -1)
+        return term_of(rule, moments.mean, moments.var_latent, log_dispersion, 0.0, columns, -1)
 
     known = part(sample.node.total, sample.numbers)
     exact = terms(sample.exact)
@@ -134,8 +134,8 @@ def _sum(term: Term) -> Accumulator:
     """The sum of all experts, from terms of shape (n_points, n_experts)."""
     lead = term.precision.argmax(dim=1, keepdim=True)
     best = Term(*(values.gather(1, lead)[:, 0] for values in term.values))
-    precision, shift, dispersion = ((term.weight * values).sum(dim=1) for values in term.values[1:])
-    return Accumulator(term.weight.shape[1], precision, shift, dispersion, best)
+    sums = ((term.weight * values).sum(dim=1) for values in term.summed)
+    return Accumulator.of(term.weight.shape[1], sums, best)
 
 
 def _cautious(moments: Moments, reference: Moments, share: Tensor) -> Moments:

@@ -71,7 +71,7 @@ class _Sums:
 def additive_moments(
     rules: Sequence[AdditiveRule], request: Request, store: FactorStore, engine: Engine, reporter: Reporter
 ) -> list[StandardMoments]:
-    """Mean, latent variance and dispersion of additive rules, in standardised units, one result per rule.
+    """Mean, latent variance, dispersion and relative noise of additive rules in standardised units, one per rule.
 
     Raises
     ------

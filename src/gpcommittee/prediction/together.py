@@ -110,7 +110,8 @@ def moments_together(
     for batch in batches([len(factor.weights) for factor in chosen], bytes_of, memory):
         found = moments(stack([chosen[position] for position in batch]))
         for row, position in enumerate(batch):
-            yield experts[position], Moments(found.mean[row], found.var_latent[row], chosen[position].dispersion)
+            own = chosen[position]
+            yield experts[position], Moments(found.mean[row], found.var_latent[row], own.dispersion, own.relative_noise)
 
 
 def _bytes_of_moments(n_points: int, itemsize: int, size: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -59,7 +60,7 @@ class View:
         }
         own = self._projections.get(factors.communication.lower.dtype)
         moments = None if own is None else moments_as(x.dtype, own.moments)
-        self.context = Context(prior, moments, committee.noise_variance)
+        self.context = Context(prior, moments, committee.noise_variance, committee.own is not None)
 
     def at(self, rows: Tensor) -> View:
         """The same of some of the points."""
@@ -72,7 +73,7 @@ class View:
         }
         context = self.context
         communication = None if context.communication is None else _moments_at(context.communication, rows)
-        part.context = Context(context.prior_variance[rows], communication, context.noise_variance)
+        part.context = replace(context, prior_variance=context.prior_variance[rows], communication=communication)
         return part
 
     def prepare(self, experts: Sequence[int], memory: float) -> None:
@@ -119,4 +120,4 @@ class View:
 
 
 def _moments_at(moments: Moments, rows: Tensor) -> Moments:
-    return Moments(moments.mean[rows], moments.var_latent[rows], moments.dispersion)
+    return replace(moments, mean=moments.mean[rows], var_latent=moments.var_latent[rows])

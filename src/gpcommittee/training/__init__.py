@@ -1,4 +1,4 @@
-"""Learning the shared hyperparameters by the likelihood of the experts, independent or given the communication set."""
+"""Learning the shared hyperparameters by the likelihood of the experts, and the variances of each around them."""
 
 from gpcommittee.training.advice import bound_messages, stopping_advice
 from gpcommittee.training.conditional import ConditionalObjective
@@ -7,11 +7,13 @@ from gpcommittee.training.fit import fit_committee
 from gpcommittee.training.objective import FactorisedObjective, Objective
 from gpcommittee.training.objectives import OBJECTIVES, make_objective
 from gpcommittee.training.optimise import Trained, train
+from gpcommittee.training.own import EXPERT_VARIANCES, with_own_variances
 from gpcommittee.training.prepare import METRICS, TRAINING_EXPERTS, FitOptions, Prepared, arrange, most_experts, prepare
 from gpcommittee.training.space import SearchSpace
 
 __all__ = [
     "AUTO",
+    "EXPERT_VARIANCES",
     "METRICS",
     "OBJECTIVES",
     "TRAINING_EXPERTS",
@@ -31,4 +33,5 @@ __all__ = [
     "prepare",
     "stopping_advice",
     "train",
+    "with_own_variances",
 ]

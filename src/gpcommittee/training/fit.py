@@ -8,6 +8,7 @@ import numpy as np
 
 from gpcommittee.experts import Committee
 from gpcommittee.training.optimise import Trained
+from gpcommittee.training.own import with_own_variances
 from gpcommittee.training.part import Part
 from gpcommittee.training.prepare import Prepared, most_experts
 from gpcommittee.training.schedule import FEW, expert_order
@@ -15,7 +16,7 @@ from gpcommittee.training.staged import train_in_stages
 
 
 def fit_committee(prepared: Prepared) -> tuple[Committee, Trained | None]:
-    """Learn the hyperparameters of a committee.
+    """Learn the hyperparameters of a committee, and then the variances of its experts if they have their own.
 
     Parameters
     ----------
@@ -34,6 +35,13 @@ def fit_committee(prepared: Prepared) -> tuple[Committee, Trained | None]:
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored at the start.
     """
+    committee, trained = _with_shared(prepared)
+    if prepared.options.expert_variances == "own":
+        committee = with_own_variances(committee, prepared.trainer.engine, prepared.trainer.reporter)
+    return committee, trained
+
+
+def _with_shared(prepared: Prepared) -> tuple[Committee, Trained | None]:
     options, trainer, n_experts = prepared.options, prepared.trainer, prepared.partition.n_experts
     if not options.optimise:
         return prepared.committee, None

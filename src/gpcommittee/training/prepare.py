@@ -55,6 +55,8 @@ class FitOptions:
         "factorised" or "conditional".
     seed : int
         Decides which experts are used first.
+    expert_variances : str
+        "shared" or "own": whether each expert has signal and noise variances of its own at the end.
     """
 
     optimise: bool
@@ -64,6 +66,7 @@ class FitOptions:
     partition_metric: str
     objective: str
     seed: int
+    expert_variances: str = "shared"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from gpcommittee.data import ColumnPlan, TableRows, open_table, read_table, warn
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
 from gpcommittee.persistence import check_writable
-from gpcommittee.records import FloatArray, IntArray
+from gpcommittee.records import FloatArray, IntArray, OwnVariances
 
 ROUNDING = 1e-6
 """A standardised column that varies less is constant."""
@@ -140,6 +140,8 @@ def _summary(model: CommitteeRegressor, plan: ColumnPlan, seconds: float) -> Ite
     yield "lengthscales", _lengthscales(model, plan)
     noise_std = model.scaling_.y_scale * np.sqrt(model.noise_variance_)
     yield "noise", f"standard deviation {noise_std:.4g} (variance {model.noise_variance_:.3g} of the target's)"
+    if model.expert_variances_ is not None:
+        yield "experts' own", _own(model.expert_variances_)
     if model.training_ is not None:
         yield (
             "training",
@@ -173,6 +175,13 @@ def _chosen_kernel(model: CommitteeRegressor) -> str:
     lines += [(name, f"{score.objective:.4f}", f"{score.criterion:.4f}") for name, score in scores]
     table = "\n".join(f"    {name:<20}" + "".join(f"{value:>11}" for value in values) for name, *values in lines)
     return f"{model.kernel_name_}, by nats per row on {counted(scores[0][1].n_rows, 'row')}\n{table}"
+
+
+def _own(own: OwnVariances) -> str:
+    """Of the middle eight tenths of the experts."""
+    ranges = [np.quantile(values[1:] if len(values) > 1 else values, (0.1, 0.9)) for values in (own.noise, own.signal)]
+    noise, signal = (f"{low:.2g} to {high:.2g} times" for low, high in ranges)
+    return f"noise variance {noise} that, signal variance {signal} the shared one (of eight experts in ten)"
 
 
 def _sizes(sizes: IntArray) -> str:
