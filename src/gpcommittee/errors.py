@@ -41,6 +41,10 @@ class MissingDependencyError(GPCommitteeError, ImportError):
     """An optional dependency that is not installed; the message has the install command."""
 
 
+class WorkerError(GPCommitteeError, RuntimeError):
+    """Work on a cluster that failed for good: its workers died or could not do it, however often it was tried."""
+
+
 class GPCommitteeWarning(UserWarning):
     """Base of every warning this package emits."""
 

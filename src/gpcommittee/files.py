@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+TEMPORARY = ".gpcommittee-*.tmp"
+"""Pattern of the names of temporary files; a process that is killed leaves them behind."""
+
 
 def why_not_writable(path: str | os.PathLike[str]) -> str | None:
     """What would keep a file from being written, and what to do; None if nothing would."""
@@ -36,7 +39,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         The temporary file, empty. The block may write to it or put another file in its place.
     """
     target = Path(path).resolve()
-    temporary = target.with_name(f".gpcommittee-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(TEMPORARY.replace("*", secrets.token_hex(8)))
     try:
         mode = _create(temporary)
         yield temporary

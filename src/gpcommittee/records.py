@@ -59,6 +59,54 @@ class Partition:
 
 
 @dataclass(frozen=True)
+class Shard:
+    """Rows of consecutive experts, never the communication expert, that lie together on one worker.
+
+    Attributes
+    ----------
+    X : ndarray, shape (n_rows, n_features)
+        Standardised inputs, expert after expert.
+    y : ndarray, shape (n_rows,)
+        Standardised target.
+    offsets : ndarray of int64, shape (n_experts + 1,)
+        The shard's expert ``i`` holds the rows from ``offsets[i]`` to before ``offsets[i + 1]``; from 0 to ``n_rows``.
+    first_expert : int
+        Number of its first expert in the whole committee, at least 1.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    offsets: IntArray
+    first_expert: int
+
+    def __post_init__(self) -> None:
+        n_rows = len(self.y)
+        if len(self.X) != n_rows or self.offsets[0] != 0 or self.offsets[-1] != n_rows:
+            raise InvalidParameterError(
+                f"A shard's offsets must rise from 0 to its row count, got offsets from {self.offsets[0]} to "
+                f"{self.offsets[-1]} for {len(self.X)} rows of inputs and {n_rows} targets."
+            )
+        if self.first_expert < 1 or (np.diff(self.offsets) < 1).any():
+            raise InvalidParameterError(
+                "A shard holds experts of at least one row each, numbered from 1 (0 is the communication expert), got "
+                f"{np.diff(self.offsets).min()} rows in its smallest expert and first expert {self.first_expert}."
+            )
+
+    def __sizeof__(self) -> int:
+        """Bytes, by which Dask counts a worker's memory and what a move costs."""
+        return self.X.nbytes + self.y.nbytes + self.offsets.nbytes
+
+    @property
+    def n_experts(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def experts(self) -> range:
+        """Their numbers in the whole committee."""
+        return range(self.first_expert, self.first_expert + self.n_experts)
+
+
+@dataclass(frozen=True)
 class Standardisation:
     """Training means and scales (ddof = 1; a constant column has scale 1).
 

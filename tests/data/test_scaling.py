@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from gpcommittee.data import (
     _blocks,
+    merged_standardisation,
+    part_moments,
     restore_mean,
     restore_variance,
     standardisation,
@@ -20,7 +22,7 @@ from gpcommittee.data import (
     standardise_target,
 )
 from gpcommittee.errors import InvalidInputError
-from gpcommittee.records import FloatArray
+from gpcommittee.records import FloatArray, Standardisation
 
 generator = np.random.default_rng(3)
 X = generator.normal(size=(200, 3))
@@ -182,3 +184,50 @@ def test_refusals() -> None:
         standardisation(X, 1e-170 * y)
     with pytest.raises(InvalidInputError, match=r"Row 1, column 2 of X is 1e\+308"):
         standardise_inputs(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1e308]]), standardisation(1e-9 * X, y))
+
+
+def in_parts(values: FloatArray, n_parts: int) -> Standardisation:
+    parts = [part_moments(part) for part in np.array_split(values, n_parts) if len(part) > 0]
+    target = [part_moments(part[:, None]) for part in np.array_split(values[:, 0], n_parts) if len(part) > 0]
+    return merged_standardisation(parts, target)
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 300])
+@pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
+@pytest.mark.parametrize("factor", [1.0, 1e150, 1e-150])
+def test_moments_of_parts_merge_into_those_of_all_rows(n_parts: int, offset: float, factor: float) -> None:
+    values = factor * (np.sort(X, axis=0) + offset)
+    scaling, whole = in_parts(values, n_parts), standardisation(values, values[:, 0])
+    np.testing.assert_allclose(scaling.x_mean, whole.x_mean, rtol=1e-15, atol=1e-14 * factor)
+    np.testing.assert_allclose(scaling.x_scale, whole.x_scale, rtol=1e-14)
+    assert scaling.y_scale == pytest.approx(whole.y_scale, rel=1e-14)
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        hnp.array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=8),
+        elements=st.floats(-1e300, 1e300, allow_subnormal=False) | st.sampled_from([0.0, 0.1, 1e-300]),
+    ),
+    st.integers(1, 4),
+)
+def test_any_parts_give_the_scales_of_all_rows(values: FloatArray, n_parts: int) -> None:
+    small = values / 1e160 if np.abs(values).max() > 1e140 else values
+    scaled = np.where(np.abs(small) < 1e-120, 0.0, small)
+    merged, whole = in_parts(scaled, n_parts), standardisation(scaled, scaled[:, 0])
+    largest = np.abs(scaled).max(axis=0)
+    np.testing.assert_array_less(np.abs(merged.x_mean - whole.x_mean), 1e-15 * largest + 1e-300)
+    varying = np.ptp(scaled, axis=0) > 1e-12 * largest
+    np.testing.assert_allclose(merged.x_scale[varying], whole.x_scale[varying], rtol=1e-3)
+    same = np.ptp(scaled, axis=0) == 0.0
+    np.testing.assert_array_equal(merged.x_scale[same], 1.0)
+
+
+def test_a_constant_column_is_constant_in_parts_and_two_constants_are_not() -> None:
+    assert in_parts(np.full((30, 1), 0.1), 4).x_scale[0] == 1.0
+    column = np.repeat([0.1, 0.2], 15)[:, None]
+    assert in_parts(column, 2).x_scale[0] == pytest.approx(column.std(ddof=1), rel=1e-14)
+    tiny = np.repeat([0.0, 1e-300], 15)[:, None]
+    assert merged_standardisation([part_moments(tiny[:15]), part_moments(tiny[15:])], [part_moments(column)]).x_scale[
+        0
+    ] == pytest.approx(1e-300 * np.repeat([0.0, 1.0], 15).std(ddof=1), rel=1e-14)

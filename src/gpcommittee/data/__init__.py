@@ -1,10 +1,12 @@
 """Data at the door: tables in and out, checks, scaling."""
 
+from gpcommittee.data._moments import PartMoments, part_moments
 from gpcommittee.data.columns import plan_columns
 from gpcommittee.data.dates import date_parts, warn_constant_dates
 from gpcommittee.data.plan import ColumnPlan
 from gpcommittee.data.rows import Rows
 from gpcommittee.data.scaling import (
+    merged_standardisation,
     restore_mean,
     restore_variance,
     standardisation,
@@ -18,6 +20,7 @@ from gpcommittee.data.writing import check_output, write_table
 
 __all__ = [
     "ColumnPlan",
+    "PartMoments",
     "Rows",
     "TableRows",
     "TableSource",
@@ -27,7 +30,9 @@ __all__ = [
     "check_table",
     "date_parts",
     "iter_batches",
+    "merged_standardisation",
     "open_table",
+    "part_moments",
     "plan_columns",
     "read_table",
     "restore_mean",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpcommittee.data._blocks import row_blocks
-from gpcommittee.data._moments import column_moments
+from gpcommittee.data._moments import PartMoments, merged_moments, part_moments
 from gpcommittee.errors import InvalidInputError
 from gpcommittee.records import FloatArray, Standardisation
 
@@ -44,8 +45,28 @@ def standardisation(X: NDArray[Any], y: NDArray[Any]) -> Standardisation:
     (array([1.4142, 1.    ]), 1.4142)
     """
     _check_shapes(X, y)
-    x_mean, x_scale = column_moments(X)
-    y_mean, y_scale = column_moments(y[:, None])
+    return merged_standardisation([part_moments(X)], [part_moments(y[:, None])])
+
+
+def merged_standardisation(X: Sequence[PartMoments], y: Sequence[PartMoments]) -> Standardisation:
+    """Means and scales of rows that were looked at in parts; equal to rounding to those of all rows together.
+
+    Parameters
+    ----------
+    X, y : sequence of PartMoments
+        Of inputs and target, the target's as one column, one for each part, in the order of the rows.
+
+    Returns
+    -------
+    Standardisation
+
+    Raises
+    ------
+    InvalidInputError
+        As in `standardisation`.
+    """
+    x_mean, x_scale = merged_moments(X)
+    y_mean, y_scale = merged_moments(y)
     _check_input_scales(x_scale)
     _check_target_scale(float(y_scale[0]))
     return Standardisation(x_mean=x_mean, x_scale=x_scale, y_mean=float(y_mean[0]), y_scale=float(y_scale[0]))

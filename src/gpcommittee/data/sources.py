@@ -39,17 +39,18 @@ class Frame:
     Parameters
     ----------
     table : pyarrow.Table
+    name : str, default="frame"
+        For messages.
 
     Attributes
     ----------
     name : str
-        For messages.
     schema : pyarrow.Schema
     """
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, name: str = "frame") -> None:
         self._table = table
-        self.name = "frame"
+        self.name = name
         self.schema: pa.Schema = table.schema
 
     def count_rows(self) -> int:

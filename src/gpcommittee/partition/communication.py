@@ -52,12 +52,31 @@ def draw_communication(X: FloatArray, sizes: PartitionSizes, seed: int) -> Draw:
         If `sizes` does not fit the rows of `X`, or `seed` is not a non-negative integer.
     """
     check_inputs(X)
-    check_fit(sizes, len(X))
+    communication, stream = draw_rows(len(X), sizes, seed)
+    others = np.ones(len(X), dtype=bool)
+    others[communication] = False
+    return Draw(communication, np.flatnonzero(others), stream)
+
+
+def draw_rows(n_rows: int, sizes: PartitionSizes, seed: int) -> tuple[IntArray, np.random.SeedSequence]:
+    """Draw the communication set from so many rows, wherever they are; memory does not grow with their number.
+
+    Returns
+    -------
+    communication : ndarray of int64, shape (communication_size,)
+        Its rows, ascending.
+    stream : numpy.random.SeedSequence
+        Randomness for dividing the others.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `sizes` does not fit the rows, or `seed` is not a non-negative integer.
+    """
+    check_fit(sizes, n_rows)
     draw_stream, rest_stream = np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2)
-    chosen = np.zeros(len(X), dtype=bool)
-    generator = np.random.default_rng(draw_stream)
-    chosen[generator.choice(len(X), size=sizes.communication_size, replace=False, shuffle=False)] = True
-    return Draw(np.flatnonzero(chosen), np.flatnonzero(~chosen), rest_stream)
+    drawn = np.random.default_rng(draw_stream).choice(n_rows, sizes.communication_size, replace=False, shuffle=False)
+    return np.sort(drawn).astype(np.int64), rest_stream
 
 
 def check_inputs(X: FloatArray) -> None:

@@ -14,6 +14,7 @@ Verma, Kpotufe and Dasgupta (2009), Which spatial partition trees are adaptive t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,18 +49,79 @@ def lowest(X: FloatArray, rows: IntArray, rank: int) -> NDArray[np.bool_]:
     ndarray of bool, shape (n,)
         True for exactly `rank` rows; of equal projections, the smaller row number counts as lower.
     """
-    projection = _project(X, rows, _principal_direction(_scatter(X, rows)))
-    threshold = np.partition(projection, rank - 1)[rank - 1]
-    below: NDArray[np.bool_] = projection < threshold
-    ties = np.flatnonzero(projection == threshold)
-    below[ties[: rank - np.count_nonzero(below)]] = True
+    projection = _project(X, rows, _principal_direction(_scatter(X, rows)), X[rows[0]])
+    below, ties, _ = _below(projection, rank)
+    below[ties] = True
     return below
 
 
-def _blocks(X: FloatArray, rows: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Rows relative to the first one, block by block: a common offset cancels, a constant column becomes 0."""
+@dataclass(frozen=True)
+class Split:
+    """A cut found on some rows, with which any others can be compared.
+
+    Attributes
+    ----------
+    direction : ndarray, shape (n_features,)
+    origin : ndarray, shape (n_features,)
+        From which coordinates along the direction are counted.
+    threshold : float
+        Coordinate of the last row below the cut.
+    last_tie : int
+        Number of that row: of the rows with its coordinate, those with a number up to it are below the cut.
+    """
+
+    direction: FloatArray
+    origin: FloatArray
+    threshold: float
+    last_tie: int
+
+    def is_low(self, X: FloatArray, numbers: IntArray) -> NDArray[np.bool_]:
+        """Which rows are below the cut, shape (n,).
+
+        Parameters
+        ----------
+        X : ndarray, shape (n, n_features)
+        numbers : ndarray of int64, shape (n,)
+            Row numbers in the data of which these rows are a part.
+        """
+        if len(X) == 0:
+            return np.zeros(0, dtype=bool)
+        projection = _project(X, np.arange(len(X)), self.direction, self.origin)
+        low: NDArray[np.bool_] = projection < self.threshold
+        low |= (projection == self.threshold) & (numbers <= self.last_tie)
+        return low
+
+
+def find_split(X: FloatArray, rows: IntArray, rank: int, numbers: IntArray) -> Split:
+    """The cut that `lowest` makes, for use on other rows.
+
+    Parameters
+    ----------
+    X, rows, rank
+        As in `lowest`.
+    numbers : ndarray of int64, shape (n_rows,)
+        Number of each row of `X` in the data of which it is a part, ascending.
+
+    Returns
+    -------
+    Split
+    """
+    direction, origin = _principal_direction(_scatter(X, rows)), X[rows[0]]
+    _, ties, threshold = _below(_project(X, rows, direction, origin), rank)
+    return Split(direction, origin, threshold, int(numbers[rows[ties[-1]]]))
+
+
+def _below(projection: FloatArray, rank: int) -> tuple[NDArray[np.bool_], IntArray, float]:
+    """Which are strictly below the threshold, the places of those at it that complete the rank, and the threshold."""
+    threshold = np.partition(projection, rank - 1)[rank - 1]
+    below: NDArray[np.bool_] = projection < threshold
+    ties = np.flatnonzero(projection == threshold)
+    return below, ties[: rank - np.count_nonzero(below)], float(threshold)
+
+
+def _blocks(X: FloatArray, rows: IntArray, origin: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Rows relative to an origin, block by block: a common offset cancels, a constant column becomes 0."""
     step = max(1, BLOCK_VALUES // X.shape[1])
-    origin = X[rows[0]]
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         values = X.take(rows[block], axis=0)
@@ -74,7 +136,7 @@ def _scatter(X: FloatArray, rows: IntArray) -> FloatArray:
     subtraction loses a factor n of relative accuracy at worst, which leaves 1e-8 for 10^8 rows.
     """
     total, products = np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
-    for _, block in _blocks(X, rows):
+    for _, block in _blocks(X, rows, X[rows[0]]):
         total += np.ones(len(block)) @ block
         products += block.T @ block
     return products - np.outer(total, total / len(rows))
@@ -91,14 +153,14 @@ def _principal_direction(scatter: FloatArray) -> FloatArray:
     return -direction if direction[np.abs(direction).argmax()] < 0 else direction
 
 
-def _project(X: FloatArray, rows: IntArray, direction: FloatArray) -> FloatArray:
+def _project(X: FloatArray, rows: IntArray, direction: FloatArray, origin: FloatArray) -> FloatArray:
     """Coordinate along `direction`, summed in column order so that equal rows get equal values, shape (n,)."""
     columns = np.flatnonzero(direction)
     if len(columns) == 1:
         column_values: FloatArray = X[rows, columns[0]]
         return column_values
     projection = np.zeros(len(rows))
-    for block, values in _blocks(X, rows):
+    for block, values in _blocks(X, rows, origin):
         for column in columns:
             projection[block] += direction[column] * values[:, column]
     return projection

@@ -49,12 +49,17 @@ def tree_partition(X: FloatArray, sizes: PartitionSizes, seed: int) -> Partition
     """
     draw = draw_communication(X, sizes, seed)
     offsets = balanced_offsets(len(draw.rest), sizes.n_experts - 1)
-    with threadpool_limits(limits=1, user_api="blas"):
-        order = _cut(np.ascontiguousarray(X), draw.rest, offsets)
+    order = cut_tree(X, draw.rest, offsets)
     return Partition(
         order=np.concatenate([draw.communication, order]),
         offsets=np.concatenate([[0], sizes.communication_size + offsets]),
     )
+
+
+def cut_tree(X: FloatArray, rows: IntArray, offsets: IntArray) -> IntArray:
+    """Rows leaf after leaf, ascending within each; `offsets`, from 0 to their number, are the leaf boundaries."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _cut(np.ascontiguousarray(X), rows, offsets)
 
 
 def _cut(X: FloatArray, rows: IntArray, offsets: IntArray) -> IntArray:

@@ -1,0 +1,120 @@
+"""The user's Dask client: checked before work starts, and its failures in this package's words."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gpcommittee.errors import GPCommitteeError, InvalidParameterError, MissingDependencyError, WorkerError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+RETRIES = 3
+"""How often a task that fails is tried again. A task whose worker died is moved to another one as often as Dask's
+``distributed.scheduler.allowed-failures`` says, 3 times by default."""
+
+WAIT_SECONDS = 60
+"""How long to wait for the first worker of a cluster that is still starting."""
+
+
+def require_dask() -> None:
+    """Raise MissingDependencyError unless Dask is installed with its distributed scheduler."""
+    try:
+        importlib.import_module("dask")
+        importlib.import_module("distributed")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Work on a cluster needs Dask, which is not installed ({error}). Install it by pip install "
+            '"gpcommittee[dask]".'
+        ) from error
+
+
+def checked_client(client: Any) -> Client:
+    """The client itself, if it is one and its cluster can work.
+
+    Raises
+    ------
+    MissingDependencyError
+        Dask is not installed.
+    InvalidParameterError
+        Not a `distributed.Client`, or an asynchronous or closed one, or a cluster without workers.
+    """
+    require_dask()
+    from distributed import Client
+
+    if not isinstance(client, Client):
+        raise InvalidParameterError(
+            f"A dask.distributed.Client is needed, got {type(client).__name__}. Make one by Client(address), or by "
+            "Client() for processes on this machine."
+        )
+    if client.asynchronous:
+        raise InvalidParameterError(
+            "The Dask client is asynchronous; make one by Client(address) without asynchronous=True."
+        )
+    if client.status != "running":
+        raise InvalidParameterError(
+            f"The Dask client is {client.status}, not running. Connect again by Client(address) and pass the new one."
+        )
+    return _with_workers(client)
+
+
+def worker_slots(client: Client) -> list[str]:
+    """Addresses of the workers at hand, sorted, each as often as it has threads."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    return [address for address in sorted(workers) for _ in range(workers[address]["nthreads"])]
+
+
+def gathered(client: Client, futures: Sequence[Future[Any]], what: str) -> list[Any]:
+    """Results of futures, in their order.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of distributed.Future
+    what : str
+        The work, for messages.
+
+    Raises
+    ------
+    GPCommitteeError
+        As the tasks raised it.
+    WorkerError
+        Any other failure, after all retries.
+    """
+    try:
+        return list(client.gather(list(futures)))
+    except GPCommitteeError:
+        raise
+    except Exception as error:
+        raise WorkerError(failure(what, error)) from error
+
+
+def failure(what: str, error: Exception) -> str:
+    """What failed for good, and what to do, for a message."""
+    from distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
+        worker = getattr(error.last_worker, "address", error.last_worker)
+        return (
+            f"{what} failed: every worker that tried it died, the last one {worker}. Usually a worker's memory is too "
+            "small: look at the workers' logs, and give them more memory or the cluster more workers."
+        )
+    return (
+        f"{what} failed on the cluster, {RETRIES} retries included: {type(error).__name__}: {error}. Look at the logs "
+        "of scheduler and workers; all of them need the same versions of gpcommittee and its dependencies."
+    )
+
+
+def _with_workers(client: Client) -> Client:
+    from distributed import TimeoutError as WaitedInVain
+
+    try:
+        client.wait_for_workers(1, timeout=WAIT_SECONDS)
+    except (TimeoutError, WaitedInVain) as error:
+        raise InvalidParameterError(
+            f"The Dask cluster has no workers after {WAIT_SECONDS} s. Start some, and check that they reach its "
+            "scheduler."
+        ) from error
+    return client
