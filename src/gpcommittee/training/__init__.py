@@ -3,12 +3,13 @@
 from gpcommittee.training.advice import bound_messages, stopping_advice
 from gpcommittee.training.conditional import ConditionalObjective
 from gpcommittee.training.families import AUTO, compares_kernels
-from gpcommittee.training.fit import fit_committee
+from gpcommittee.training.fit import fit_hyperparameters
 from gpcommittee.training.objective import FactorisedObjective, Objective
 from gpcommittee.training.objectives import OBJECTIVES, make_objective
 from gpcommittee.training.optimise import Trained, train
 from gpcommittee.training.own import EXPERT_VARIANCES, with_own_variances
-from gpcommittee.training.prepare import METRICS, TRAINING_EXPERTS, FitOptions, Prepared, arrange, most_experts, prepare
+from gpcommittee.training.prepare import METRICS, TRAINING_EXPERTS, FitOptions, Prepared, most_experts, prepare
+from gpcommittee.training.rows import Arranged, ArrangedRows, DividedRows, arrange, divide_in_memory
 from gpcommittee.training.space import SearchSpace
 
 __all__ = [
@@ -17,7 +18,10 @@ __all__ = [
     "METRICS",
     "OBJECTIVES",
     "TRAINING_EXPERTS",
+    "Arranged",
+    "ArrangedRows",
     "ConditionalObjective",
+    "DividedRows",
     "FactorisedObjective",
     "FitOptions",
     "Objective",
@@ -27,7 +31,8 @@ __all__ = [
     "arrange",
     "bound_messages",
     "compares_kernels",
-    "fit_committee",
+    "divide_in_memory",
+    "fit_hyperparameters",
     "make_objective",
     "most_experts",
     "prepare",

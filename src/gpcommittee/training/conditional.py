@@ -28,12 +28,12 @@ from gpcommittee.likelihood import (
 )
 from gpcommittee.records import FloatArray
 from gpcommittee.scratch import Scratch
-from gpcommittee.training.objective import Block, Objective, negative_log_prior, worker_scratch
+from gpcommittee.training.objective import Block, BlockObjective, with_log_prior, worker_scratch
 
 Result = TypeVar("Result")
 
 
-class ConditionalObjective(Objective):
+class ConditionalObjective(BlockObjective):
     """Value and gradient of the conditional objective.
 
     Parameters
@@ -57,11 +57,26 @@ class ConditionalObjective(Objective):
         NotPositiveDefiniteError
             If a covariance cannot be factored there.
         """
-        value, gradient = negative_log_prior(self.kernel, theta)
+        return with_log_prior(self.kernel, theta, self.sums(theta))
+
+    def sums(self, theta: FloatArray, with_own: bool = True) -> FloatArray:
+        """Weighted value and gradient of the experts' terms, shape (p + 2,), without log prior.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (p + 1,)
+        with_own : bool
+            Whether the communication expert's own term is in it.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If a covariance cannot be factored there.
+        """
         communication = self._communication(theta)
         first = communication.first
-        value += first.value
-        sums = {first.kernel.dtype: own_derivative(first)}
+        value, gradient = first.value if with_own else 0.0, np.zeros(len(theta))
+        sums = {first.kernel.dtype: own_derivative(first)} if with_own else {}
         of_block = partial(_guarded, conditional_term, communication, threading.local())
         for term in self.engine.map(of_block, self.blocks[1:]):
             value += self.weight * term.value
@@ -69,7 +84,7 @@ class ConditionalObjective(Objective):
             _add(sums, term, self.weight)
         for dtype, by_communication in sums.items():
             gradient = gradient + communication_gradient(communication.of_type(dtype), by_communication)
-        return value, gradient
+        return np.append(value, gradient)
 
     def terms(self, theta: FloatArray, experts: slice = slice(None)) -> FloatArray:
         """-log p(y_i | y_c) of each chosen expert, -log p(y_c) for the first; shape (n_chosen,), without weight.

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpcommittee.records import KernelScore
-from gpcommittee.training.part import Part
+from gpcommittee.training.part import SomeExperts
 from gpcommittee.training.staged import EARLY_TOLERANCE, Course, Trainer
 
 AUTO = "auto"
@@ -52,14 +52,14 @@ class ChosenFamily:
     scores: Mapping[str, KernelScore]
 
 
-def choose_family(trainers: Mapping[str, Trainer], part: Part) -> ChosenFamily:
+def choose_family(trainers: Mapping[str, Trainer], part: SomeExperts) -> ChosenFamily:
     """The family with the least criterion on a part of the experts; of equals the first.
 
     Parameters
     ----------
     trainers : mapping of str to Trainer
         By family.
-    part : Part
+    part : SomeExperts
         The same for all.
 
     Returns

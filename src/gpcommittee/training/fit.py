@@ -1,22 +1,20 @@
-"""From divided rows to a fitted committee."""
+"""From divided rows to learned hyperparameters."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from gpcommittee.experts import Committee
+from gpcommittee.records import Hyperparameters
 from gpcommittee.training.optimise import Trained
-from gpcommittee.training.own import with_own_variances
-from gpcommittee.training.part import Part
+from gpcommittee.training.part import SomeExperts
 from gpcommittee.training.prepare import Prepared, most_experts
+from gpcommittee.training.rows import ArrangedRows
 from gpcommittee.training.schedule import FEW, expert_order
 from gpcommittee.training.staged import train_in_stages
 
 
-def fit_committee(prepared: Prepared) -> tuple[Committee, Trained | None]:
-    """Learn the hyperparameters of a committee, and then the variances of its experts if they have their own.
+def fit_hyperparameters(prepared: Prepared[ArrangedRows]) -> tuple[Hyperparameters, Trained | None]:
+    """Learn the hyperparameters of a committee.
 
     Parameters
     ----------
@@ -24,7 +22,7 @@ def fit_committee(prepared: Prepared) -> tuple[Committee, Trained | None]:
 
     Returns
     -------
-    committee : Committee
+    hyperparameters : Hyperparameters
     trained : Trained or None
         None when nothing was optimised.
 
@@ -35,21 +33,13 @@ def fit_committee(prepared: Prepared) -> tuple[Committee, Trained | None]:
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored at the start.
     """
-    committee, trained = _with_shared(prepared)
-    if prepared.options.expert_variances == "own":
-        committee = with_own_variances(committee, prepared.trainer.engine, prepared.trainer.reporter)
-    return committee, trained
-
-
-def _with_shared(prepared: Prepared) -> tuple[Committee, Trained | None]:
-    options, trainer, n_experts = prepared.options, prepared.trainer, prepared.partition.n_experts
+    options, trainer, n_experts = prepared.options, prepared.trainer, prepared.rows.n_experts
     if not options.optimise:
-        return prepared.committee, None
+        return prepared.course.hyperparameters, None
     order = expert_order(n_experts, options.seed)
 
-    def first(size: int) -> Part:
-        experts = order[:size] if size < n_experts else np.arange(size)
-        return Part.of_committee(prepared.committee, prepared.partition, experts, prepared.metric)
+    def first(size: int) -> SomeExperts:
+        return prepared.rows.part(order[:size] if size < n_experts else np.arange(size))
 
     if options.training_experts == "auto" and n_experts > FEW:
         course = train_in_stages(trainer, prepared.course, first, n_experts)
@@ -58,4 +48,4 @@ def _with_shared(prepared: Prepared) -> tuple[Committee, Trained | None]:
     trained = course.trained
     if trainer.log is not None and trainer.log.reused:
         trainer.reporter.message(f"Reused {trainer.log.reused} evaluations from the checkpoint {trainer.log.path}.")
-    return replace(prepared.committee, hyperparameters=trained.hyperparameters), trained
+    return trained.hyperparameters, trained

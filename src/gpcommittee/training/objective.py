@@ -2,7 +2,7 @@
 
 All experts, the communication expert included, share the hyperparameters. Log priors registered on the kernel are
 subtracted once, which makes the result a maximum a posteriori estimate. Where the engine takes experts in batches, some
-of nearly equal size are one task; results are summed in the order of the tasks.
+of nearly equal size are one task. Sums are exact, so that they are the same however experts are grouped.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from gpcommittee.likelihood import value_and_gradient, values_and_gradient
 from gpcommittee.padding import batches
 from gpcommittee.records import FloatArray
 from gpcommittee.scratch import Scratch
+from gpcommittee.sums import ExactSum
 
 Block = tuple[Tensor, Tensor]
 
@@ -31,8 +33,25 @@ MATRICES_TOGETHER = 16
 """Matrices of an expert's size alive for each expert of a batch, of kernels left to automatic differentiation."""
 
 
-class Objective(ABC):
-    """What training minimises: a sum of one term per expert, and minus the kernel's log priors.
+class Objective(Protocol):
+    """What training minimises: a sum of one term per expert, and minus the kernel's log priors."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all experts."""
+        ...
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Objective and gradient at unconstrained kernel parameters and log noise variance, shape (p + 1,)."""
+        ...
+
+    def terms(self, theta: FloatArray, experts: slice = slice(None)) -> FloatArray:
+        """Terms of the chosen experts, shape (n_chosen,), without weight and log prior."""
+        ...
+
+
+class BlockObjective(ABC):
+    """An objective of experts whose rows are in this process.
 
     Parameters
     ----------
@@ -65,7 +84,7 @@ class Objective(ABC):
         """Terms of the chosen experts, shape (n_chosen,), without weight and log prior."""
 
 
-class FactorisedObjective(Objective):
+class FactorisedObjective(BlockObjective):
     """Value and gradient of the factorised negative log marginal likelihood.
 
     Parameters
@@ -86,11 +105,18 @@ class FactorisedObjective(Objective):
         NotPositiveDefiniteError
             If an expert's noisy covariance cannot be factored there.
         """
-        value, gradient = negative_log_prior(self.kernel, theta)
-        for _, values, part_gradient in self._parts(theta, self.blocks):
-            value += self.weight * float(values.sum())
-            gradient = gradient + self.weight * part_gradient
-        return value, gradient
+        return with_log_prior(self.kernel, theta, self.weight * self.sums(theta).rounded())
+
+    def sums(self, theta: FloatArray) -> ExactSum:
+        """Sum of the experts' values, and of their gradients, shape (p + 2,), without weight and log prior.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If an expert's noisy covariance cannot be factored there.
+        """
+        parts = self._parts(theta, self.blocks)
+        return ExactSum.of([np.append(values.sum(), gradient) for _, values, gradient in parts])
 
     def terms(self, theta: FloatArray, experts: slice = slice(None)) -> FloatArray:
         """Negative log marginal likelihood of each chosen expert, shape (n_chosen,), without weight and log prior.
@@ -162,6 +188,12 @@ def _of_block(
             raise
     X, y = (values.double() for values in block)
     return value_and_gradient(in_double, theta, X, y, scratch)
+
+
+def with_log_prior(kernel: KernelFunction, theta: FloatArray, terms: FloatArray) -> tuple[float, FloatArray]:
+    """Objective and gradient from the experts' part of them, shape (p + 2,): the kernel's log priors count once."""
+    value, gradient = negative_log_prior(kernel, theta)
+    return value + float(terms[0]), gradient + terms[1:]
 
 
 def negative_log_prior(kernel: KernelFunction, theta: FloatArray) -> tuple[float, FloatArray]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from gpcommittee.engines import Engine
 from gpcommittee.kernels import KernelFunction
+from gpcommittee.records import IntArray
 from gpcommittee.training.conditional import ConditionalObjective
 from gpcommittee.training.objective import Block, FactorisedObjective, Objective
 
@@ -36,8 +39,39 @@ def make_objective(
     -------
     Objective
     """
-    given = len(blocks[0][1]) if name == "conditional" and len(blocks) > 1 else 0
-    weight = (n_rows - given) / (sum(len(y) for _, y in blocks) - given)
-    if given:
-        return ConditionalObjective(kernel, blocks, engine, weight)
-    return FactorisedObjective(kernel, blocks, engine, weight)
+    rows = np.array([len(y) for _, y in blocks], dtype=np.int64)
+    make = ConditionalObjective if is_conditional(name, rows) else FactorisedObjective
+    return make(kernel, blocks, engine, weight_of(name, rows, n_rows))
+
+
+def is_conditional(name: str, rows: IntArray) -> bool:
+    """Whether experts are conditioned on the communication expert: not if there is no other.
+
+    Parameters
+    ----------
+    name : str
+        One of ``OBJECTIVES``.
+    rows : ndarray of int64, shape (n_experts,)
+        Rows of each expert.
+    """
+    return name == "conditional" and len(rows) > 1
+
+
+def weight_of(name: str, rows: IntArray, n_rows: int) -> float:
+    """Weight of the experts' terms, of a conditional objective that of the others' alone.
+
+    Parameters
+    ----------
+    name : str
+        One of ``OBJECTIVES``.
+    rows : ndarray of int64, shape (n_experts,)
+        Rows of each expert, the communication expert first.
+    n_rows : int
+        Rows of the whole committee.
+
+    Returns
+    -------
+    float
+    """
+    given = int(rows[0]) if is_conditional(name, rows) else 0
+    return (n_rows - given) / (int(rows.sum()) - given)

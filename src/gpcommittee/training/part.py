@@ -1,18 +1,54 @@
-"""The experts of a stage, some of which may stand for all."""
+"""The experts of a stage, some of which may stand for all, and the rows of a fit from which they are taken."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from gpcommittee.data import Rows
+from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.records import IntArray, Partition
 from gpcommittee.training.checkpoint import fingerprint
-from gpcommittee.training.objective import Block
+from gpcommittee.training.objective import Block, Objective
+from gpcommittee.training.objectives import make_objective
+
+
+class SomeExperts(Protocol):
+    """Some of a committee's experts, or all, in the order in which they join, wherever their rows lie."""
+
+    @property
+    def n_committee(self) -> int:
+        """Experts of the whole committee."""
+        ...
+
+    @property
+    def metric(self) -> str:
+        """In which the rows were divided."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """Of all that decides which rows these are."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of the committee."""
+        ...
+
+    @property
+    def rows(self) -> IntArray:
+        """Rows of each expert, shape (n_experts,)."""
+        ...
+
+    def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
+        """What training minimises on them: the objective of a committee of ``n_rows``, as they estimate it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +86,7 @@ class Part:
         """
         of_experts = [rows.some(partition.rows(int(expert))) for expert in experts]
         blocks = [(kernel.tensor(X), kernel.tensor(y)) for X, y in of_experts]
-        return cls(blocks, partition.n_experts, "standardised", _key("standardised", partition, experts))
+        return cls(blocks, partition.n_experts, "standardised", part_key("standardised", partition, experts))
 
     @classmethod
     def of_committee(cls, committee: Committee, partition: Partition, experts: IntArray, metric: str) -> Part:
@@ -65,7 +101,7 @@ class Part:
         metric : str
         """
         blocks = [committee.block(int(expert)) for expert in experts]
-        return cls(blocks, partition.n_experts, metric, _key(metric, partition, experts))
+        return cls(blocks, partition.n_experts, metric, part_key(metric, partition, experts))
 
     @property
     def is_whole(self) -> bool:
@@ -77,7 +113,12 @@ class Part:
         """Rows of each expert, shape (n_experts,)."""
         return np.array([len(y) for _, y in self.blocks], dtype=np.int64)
 
+    def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
+        """As in `SomeExperts`."""
+        return make_objective(name, kernel, self.blocks, n_rows, engine)
 
-def _key(metric: str, partition: Partition, experts: IntArray) -> str:
+
+def part_key(metric: str, partition: Partition, experts: IntArray) -> str:
+    """Key of all that decides which rows the experts of a part are."""
     chosen = [partition.rows(int(expert)) for expert in experts]
     return fingerprint([metric], [np.concatenate(chosen), np.array([len(rows) for rows in chosen])])

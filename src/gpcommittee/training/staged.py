@@ -15,9 +15,8 @@ from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Hyperparameters, StageRecord, TrainingRecord
 from gpcommittee.training.checkpoint import EvaluationLog, StageLog
 from gpcommittee.training.objective import Objective
-from gpcommittee.training.objectives import make_objective
 from gpcommittee.training.optimise import VALUE_TOLERANCE, Trained, train
-from gpcommittee.training.part import Part
+from gpcommittee.training.part import SomeExperts
 from gpcommittee.training.schedule import FIRST_STAGE, TOLERATED_LOSS, expected_loss, next_step
 from gpcommittee.training.space import SearchSpace
 
@@ -32,7 +31,7 @@ LEEWAY = math.log(10)
 input that others do; at its far end the objective is flat, and the optimiser would take long to come back. Four fits of
 1,000 rows of 21 inputs took 61 to 112 evaluations less with this, and ended as low or lower."""
 
-MakePart = Callable[[int], Part]
+MakePart = Callable[[int], SomeExperts]
 """The first experts, that many, in the order in which they join."""
 
 
@@ -111,7 +110,7 @@ class Trainer:
     log: EvaluationLog | None
     trying: str = ""
 
-    def stage(self, course: Course, part: Part, value_tolerance: float = VALUE_TOLERANCE) -> Course:
+    def stage(self, course: Course, part: SomeExperts, value_tolerance: float = VALUE_TOLERANCE) -> Course:
         """One more stage, on a part of the experts.
 
         Raises
@@ -124,7 +123,7 @@ class Trainer:
         trained = self._run(part, course.theta, value_tolerance)
         theta = np.append(trained.hyperparameters.kernel, trained.hyperparameters.log_noise_variance)
         record = StageRecord(
-            n_experts=len(part.blocks),
+            n_experts=len(part.rows),
             metric=part.metric,
             evaluations=trained.record.evaluations,
             objective=trained.record.objective,
@@ -133,7 +132,7 @@ class Trainer:
         )
         return Course(theta, (*course.stages, record), (*course.runs, trained))
 
-    def _run(self, part: Part, theta: FloatArray, value_tolerance: float) -> Trained:
+    def _run(self, part: SomeExperts, theta: FloatArray, value_tolerance: float) -> Trained:
         """From near where the stage before ended, or where an expert cannot be factored there, from the very start."""
         is_lengthscale = np.array(["lengthscale" in name for name in self.space.names])
         near = np.where(is_lengthscale, np.minimum(theta, self.start + LEEWAY), theta)
@@ -144,7 +143,7 @@ class Trainer:
                 raise
             return self._run_from(self.start, part, value_tolerance)
 
-    def _run_from(self, theta: FloatArray, part: Part, value_tolerance: float) -> Trained:
+    def _run_from(self, theta: FloatArray, part: SomeExperts, value_tolerance: float) -> Trained:
         return train(
             self._objective(part),
             self.n_rows,
@@ -157,17 +156,17 @@ class Trainer:
             stage_name=self._stage_name(part),
         )
 
-    def _stage_name(self, part: Part) -> str:
+    def _stage_name(self, part: SomeExperts) -> str:
         verb = f"try {self.trying}" if self.trying else "train"
-        return verb if part.is_whole else f"{verb} on {len(part.blocks)} of {part.n_committee:,} experts"
+        return verb if part.is_whole else f"{verb} on {len(part.rows)} of {part.n_committee:,} experts"
 
-    def _loss(self, course: Course, part: Part, theta: FloatArray) -> float | None:
+    def _loss(self, course: Course, part: SomeExperts, theta: FloatArray) -> float | None:
         """Expected loss at the optimum of a part, None where nothing tells."""
         if part.is_whole:
             return 0.0
         if not course.stages:
             return None
-        before, n_now = course.stages[-1], len(part.blocks)
+        before, n_now = course.stages[-1], len(part.rows)
         held_out = slice(before.n_experts if before.metric == part.metric else 1, None)
         try:
             objective = self._objective(part)
@@ -177,8 +176,8 @@ class Trainer:
         loss = expected_loss(drop, part.rows[held_out], before.n_experts, n_now, part.n_committee)
         return loss if math.isfinite(loss) else None
 
-    def _objective(self, part: Part) -> Objective:
-        return make_objective(self.objective, self.kernel, part.blocks, self.n_rows, self.engine)
+    def _objective(self, part: SomeExperts) -> Objective:
+        return part.objective(self.objective, self.kernel, self.n_rows, self.engine)
 
 
 def train_in_stages(trainer: Trainer, course: Course, first: MakePart, n_experts: int) -> Course:
