@@ -77,6 +77,28 @@ def test_incomplete_rows_are_left_out_on_request(tmp_path: Path) -> None:
         assert json.loads(text)["n_rows"] == n_rows
 
 
+def test_a_cluster_is_planned(data: Path, tmp_path: Path) -> None:
+    options = ("--target", "y", "--test-rows", "5000", "--expert-size", "10", "--workers", "4")
+    content = json.loads(run("plan", data, *options, "--format", "json").stdout)
+    expected = {"n_rows": 1000, "n_experts": 100, "n_workers": 4, "n_test": 5000}
+    assert {name: content[name] for name in expected} == expected
+    assert content["traffic"]["n_shards"] == 32
+    lines = run("plan", data, *options).output.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        *("table", "experts", "cluster", "memory", "traffic", "fit", "predict", "limit"),
+    ]
+
+    (tmp_path / "parts").mkdir()
+    for part in range(3):
+        write(make_table(100), tmp_path / "parts" / f"{part}.parquet")
+    text = run("plan", tmp_path / "parts", "--target", "y", "--workers", "2", "--format", "json").stdout
+    assert json.loads(text)["n_rows"] == 300
+
+
 def test_errors(data: Path) -> None:
+    jobs = run("plan", data, "--target", "y", "--workers", "2", "--jobs", "2", code=1)
+    assert "give one of them" in jobs.output
+    kmeans = run("plan", data, "--target", "y", "--workers", "2", "--partition", "kmeans", code=1)
+    assert "divided by 'tree' or 'random'" in kmeans.output
     assert "has no column 'z'" in run("plan", data, "--target", "z", code=1).output
     assert "exceeds the 1000 rows" in run("plan", data, "--target", "y", "--n-experts", "2000", code=1).output

@@ -35,6 +35,9 @@ def plan(
     expand_dates: options.ExpandDates = False,
     drop_missing: DropMissing = False,
     test_rows: Annotated[int, typer.Option(min=0, metavar="N", help="Rows to predict afterwards.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Plan for a Dask cluster of N workers, one thread each.")
+    ] = None,
     output: Output = Format.TABLE,
     kernel: options.Kernel = KernelName.SQUARED_EXPONENTIAL,
     aggregation: options.Aggregation = AggregationName.GRBCM,
@@ -65,6 +68,7 @@ def plan(
     gpcommittee plan train.parquet --target y
     gpcommittee plan train.parquet --target y --test-rows 1000000
     gpcommittee plan big.csv --target y --expert-size 1000 --jobs 16
+    gpcommittee plan parts/ --target y --workers 64
     """  # noqa: D301
     with outcome(after_interrupt=""):
         from gpcommittee.cli.work.columns import Columns
@@ -89,5 +93,5 @@ def plan(
             "nearest_experts": count_or_name(nearest_experts),
         }
         columns = Columns(target, split_names(features), expand_dates)
-        planned = plan_table(data, columns, test_rows, settings, drop_missing=drop_missing)
+        planned = plan_table(data, columns, test_rows, settings, drop_missing=drop_missing, workers=workers)
         print_plan(planned, as_json=output is Format.JSON)

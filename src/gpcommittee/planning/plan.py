@@ -200,6 +200,58 @@ def plan_fit(
     >>> plan.expert_size, plan.factors_kept, f"{plan.peak_memory / 1e9:.1f} GB"
     (625, True, '0.8 GB')
     """
+    case, training = planned_case(
+        n_rows,
+        n_features,
+        n_test,
+        n_experts=n_experts,
+        expert_size=expert_size,
+        communication_size=communication_size,
+        partition=partition,
+        partition_metric=partition_metric,
+        objective=objective,
+        n_jobs=n_jobs,
+        max_evaluations=max_evaluations,
+        training_experts=training_experts,
+        dtype=dtype,
+        memory_budget=memory_budget,
+        aggregation=aggregation,
+        calibration=calibration,
+        tolerance=tolerance,
+        nearest_experts=nearest_experts,
+        expert_variances=expert_variances,
+        kernel=kernel,
+        from_table=from_table,
+    )
+    rate = planned_rate(machine_rate, n_jobs, dtype)
+    return _plan(case, int(n_rows), training, rate)
+
+
+def planned_case(
+    n_rows: int,
+    n_features: int,
+    n_test: int,
+    *,
+    n_experts: int | None = None,
+    expert_size: int | None = None,
+    communication_size: int | None = None,
+    partition: str = "tree",
+    partition_metric: str = "learned",
+    objective: str = "factorised",
+    n_jobs: int | None = None,
+    max_evaluations: int = 100,
+    training_experts: int | str = "auto",
+    dtype: str = "float64",
+    memory_budget: float | None = None,
+    aggregation: str | Rule = "grbcm",
+    calibration: str | None = "held_out",
+    tolerance: float = 0.0,
+    nearest_experts: int | str = "auto",
+    expert_variances: str = "shared",
+    kernel: str | None = None,
+    from_table: bool = False,
+) -> tuple[Case, Training]:
+    """The settings of `plan_fit`, checked and resolved."""
     sizes = resolve_sizes(n_rows, n_experts, expert_size, communication_size)
     rule = make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation)
     case = Case(
@@ -227,8 +279,12 @@ def plan_fit(
         max_evaluations=check_count("max_evaluations", max_evaluations),
         n_kernels=len(KERNELS) if compares_kernels(kernel) else 1,
     )
-    rate = check_optional_positive("machine_rate", machine_rate) or measure_dgemm_rate(n_jobs, dtype)
-    return _plan(case, int(n_rows), training, rate)
+    return case, training
+
+
+def planned_rate(machine_rate: float | None, n_jobs: int | None, dtype: str) -> float:
+    """Matrix-product operations per second, measured unless given."""
+    return check_optional_positive("machine_rate", machine_rate) or measure_dgemm_rate(n_jobs, dtype)
 
 
 def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:

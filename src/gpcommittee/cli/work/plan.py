@@ -11,17 +11,24 @@ from typing import Any
 import typer
 
 from gpcommittee.cli.work.columns import Columns
+from gpcommittee.cli.work.plan_cluster import cluster_lines
 from gpcommittee.cli.work.rows import require_rows
-from gpcommittee.cli.work.talk import aligned, counted, duration
-from gpcommittee.data import check_table, open_table
-from gpcommittee.planning import Plan, plan_fit
-
-GIBIBYTE, MEBIBYTE = 2.0**30, 2.0**20
+from gpcommittee.cli.work.talk import aligned, counted, duration, size
+from gpcommittee.data import TableSource, check_table, open_table
+from gpcommittee.distributed.parquet import parquet_files
+from gpcommittee.errors import InvalidParameterError
+from gpcommittee.planning import ClusterPlan, Plan, plan_cluster, plan_fit
 
 
 def plan_table(
-    data: Path, columns: Columns, test_rows: int, settings: Mapping[str, Any], *, drop_missing: bool
-) -> Plan:
+    data: Path,
+    columns: Columns,
+    test_rows: int,
+    settings: Mapping[str, Any],
+    *,
+    drop_missing: bool,
+    workers: int | None = None,
+) -> Plan | ClusterPlan:
     """Plan the fit of a table, of which only rows and columns are counted.
 
     Parameters
@@ -34,23 +41,43 @@ def plan_table(
         Of the estimator.
     drop_missing : bool
         Count complete rows only; the table is read through for that.
+    workers : int, optional
+        Of a cluster; the data may then be a folder of Parquet files.
 
     Raises
     ------
     GPCommitteeError
         If the table or a setting cannot be used.
     """
-    source = open_table(data)
-    plan = columns.plan(source)
-    n_rows = check_table(source, plan, with_target=True, drop_missing=True) if drop_missing else source.count_rows()
-    require_rows(data, source, n_rows, "to fit")
-    return plan_fit(n_rows, len(plan.feature_names), test_rows, from_table=True, **settings)
+    sources = _sources(data) if workers else [open_table(data)]
+    plan = columns.plan(sources[0])
+    n_rows = sum(
+        check_table(source, plan, with_target=True, drop_missing=True) if drop_missing else source.count_rows()
+        for source in sources
+    )
+    require_rows(data, sources[0], n_rows, "to fit")
+    if workers is None:
+        return plan_fit(n_rows, len(plan.feature_names), test_rows, from_table=True, **settings)
+    if settings["n_jobs"] is not None:
+        raise InvalidParameterError(
+            "--jobs are threads of one process and --workers those of a cluster, which have one thread each; give one "
+            "of them."
+        )
+    return plan_cluster(n_rows, len(plan.feature_names), test_rows, n_workers=workers, **settings)
 
 
-def print_plan(plan: Plan, *, as_json: bool) -> None:
+def print_plan(plan: Plan | ClusterPlan, *, as_json: bool) -> None:
     """The plan on standard output, in lines to read or as JSON."""
-    content = {**asdict(plan), "peak_memory": plan.peak_memory}
-    typer.echo(json.dumps(content, indent=2) if as_json else aligned(list(_lines(plan))))
+    if isinstance(plan, ClusterPlan):
+        content, lines = asdict(plan), cluster_lines(plan)
+    else:
+        content, lines = {**asdict(plan), "peak_memory": plan.peak_memory}, _lines(plan)
+    typer.echo(json.dumps(content, indent=2) if as_json else aligned(list(lines)))
+
+
+def _sources(data: Path) -> list[TableSource]:
+    """The table, or the files of a folder."""
+    return [open_table(path) for path in parquet_files(data)] if data.is_dir() else [open_table(data)]
 
 
 def _lines(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -88,18 +115,9 @@ def _prediction(plan: Plan) -> str:
     factors = "kept" if plan.factors_kept else "computed again for every batch"
     seconds = f"about {duration(plan.predict_seconds)} for {counted(plan.n_test, 'row')}"
     every = " with every expert, to the tolerance less where few matter" if plan.chooses else ""
-    return f"{seconds}{every}; factors of {_size(plan.factor_bytes)}, {factors}"
+    return f"{seconds}{every}; factors of {size(plan.factor_bytes)}, {factors}"
 
 
 def _memory(plan: Plan) -> str:
-    fit, predict = _size(plan.fit_memory.peak), _size(plan.predict_memory.peak)
-    return f"{_size(plan.peak_memory)} at the peak: fit {fit}, predict {predict}"
-
-
-def _size(n_bytes: float) -> str:
-    """Bytes as people say them.
-
-    >>> _size(2e6), _size(2.5e9)
-    ('1.91 MiB', '2.33 GiB')
-    """
-    return f"{n_bytes / GIBIBYTE:.3g} GiB" if n_bytes > 0.1 * GIBIBYTE else f"{n_bytes / MEBIBYTE:.3g} MiB"
+    fit, predict = size(plan.fit_memory.peak), size(plan.predict_memory.peak)
+    return f"{size(plan.peak_memory)} at the peak: fit {fit}, predict {predict}"
