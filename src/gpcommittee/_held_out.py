@@ -30,6 +30,8 @@ CANDIDATES = tuple(
 )
 """Every rule that one pass over the experts can serve, the preferred one first."""
 
+HELD_OUT_STAGE = "predict held-out rows"
+
 DIGITS = 6
 """Decimals of a score, in nats, that count: where rules coincide, rounding must not choose."""
 
@@ -108,10 +110,14 @@ def predict_held_out(
     budget = store.budget if nested else min(store.budget, FACTORS_AT_ONCE)
     store = FactorStore(without(committee, held), budget, store.calibrated)
     x, y = committee.X[held].double().numpy(force=True), committee.y[held].double().numpy(force=True)
-    as_it_is = replace(scaling, x_mean=np.zeros(x.shape[1]), x_scale=np.ones(x.shape[1]))
-    reporter = UnderName(reporter, "predict held-out rows")
-    predictions = predict_rules(store, as_it_is, x, rules, engine, reporter, n_nearest=n_nearest)
+    reporter = UnderName(reporter, HELD_OUT_STAGE)
+    predictions = predict_rules(store, inputs_as_they_are(scaling), x, rules, engine, reporter, n_nearest=n_nearest)
     return HeldOut(scaling.y_mean + scaling.y_scale * y, dict(zip(rules, predictions, strict=True)))
+
+
+def inputs_as_they_are(scaling: Standardisation) -> Standardisation:
+    """A scaling for inputs that are standardised already; predictions come out in the target's units."""
+    return replace(scaling, x_mean=np.zeros_like(scaling.x_mean), x_scale=np.ones_like(scaling.x_scale))
 
 
 def variance_scales(held: HeldOut) -> dict[Rule, float]:
@@ -130,9 +136,7 @@ def variance_scales(held: HeldOut) -> dict[Rule, float]:
     return scales
 
 
-def choose_rule(
-    held: HeldOut | None, scales: Mapping[Rule, float], scaling: Standardisation, *, constant: bool = False
-) -> ChosenRule:
+def choose_rule(held: HeldOut | None, scales: Mapping[Rule, float], scaling: Standardisation) -> ChosenRule:
     """The candidate with the least mean standardised log loss on the held-out rows.
 
     Parameters
@@ -142,8 +146,6 @@ def choose_rule(
     scales : mapping of Rule to float
         Of predicted variances; 1 where a rule is not in it.
     scaling : Standardisation
-    constant : bool
-        Whether the target is, in which case there is no mean standardised log loss.
 
     Returns
     -------
@@ -151,7 +153,7 @@ def choose_rule(
     """
     if held is None:
         return ChosenRule(PREFERRED, {})
-    scores = {}
+    constant, scores = bool((held.target == scaling.y_mean).all()), {}
     for name in CANDIDATES:
         found = held.predictions[RULES[name]]
         variance = cast(FloatArray, found.var_noisy) * scales.get(RULES[name], 1.0)

@@ -109,15 +109,8 @@ class ModelFileMixin(FittedState):
             model.device = device
         committee = stored.committee.on(settings.device(model.device))
         scores = {name: ScoreReport.from_dict(report) for name, report in stored.scores.items()}
-        model._set_fitted(
-            committee,
-            stored.partition,
-            stored.scaling,
-            stored.training,
-            stored.aggregation,
-            scores,
-            stored.variance_scales,
-        )
+        model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation)
+        model._set_held_out(scores, stored.variance_scales)
         model._set_conformal(stored.conformal)
         model.kernel_name_ = stored.kernel_name or settings.kernel_name(model.kernel)
         model.kernel_scores_ = stored.kernel_scores

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
 from gpcommittee._fitted import CALIBRATIONS, HELD_OUT
-from gpcommittee._held_out import CANDIDATES, choose_rule, is_auto, predict_held_out, variance_scales
+from gpcommittee._held_out import CANDIDATES, choose_rule, is_auto, variance_scales
 from gpcommittee._input import checked_inputs, checked_training_data, unchanged_on_failure
-from gpcommittee._intervals import IntervalMixin
 from gpcommittee._model_file import ModelFileMixin
+from gpcommittee._on_cluster import cluster_of, divide_on_workers, worker_device
+from gpcommittee._partitions import PartitionMixin
 from gpcommittee.aggregation import NPAE, RULES, Rule, make_rule
 from gpcommittee.aggregation.table import written
 from gpcommittee.choices import (
@@ -30,13 +31,20 @@ from gpcommittee.choices import (
     check_optional_positive,
     check_positive,
 )
+from gpcommittee.cluster import ArrangedOnCluster, Cluster, divide_arrays
 from gpcommittee.data import Rows, standardisation, standardise_target
+from gpcommittee.distributed import RowSource, check_method, is_partitioned, open_rows
 from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.metrics import ScoreReport
-from gpcommittee.partition import DISTANCE_PARTITIONERS, partition_from_labels, partition_rows, resolve_sizes
+from gpcommittee.partition import (
+    DISTANCE_PARTITIONERS,
+    PartitionSizes,
+    partition_from_labels,
+    partition_rows,
+    resolve_sizes,
+)
 from gpcommittee.precision import torch_dtype
 from gpcommittee.prediction import Request, npae_covariance
 from gpcommittee.progress import Reporter
@@ -46,18 +54,21 @@ from gpcommittee.training import (
     METRICS,
     OBJECTIVES,
     TRAINING_EXPERTS,
+    Arranged,
     FitOptions,
     Prepared,
     Trained,
     bound_messages,
     compares_kernels,
-    fit_committee,
+    divide_in_memory,
+    fit_hyperparameters,
     prepare,
     stopping_advice,
+    with_own_variances,
 )
 
 
-class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class CommitteeRegressor(PartitionMixin, ModelFileMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression by a committee of experts.
 
     Rows are divided among experts, which share one kernel and one noise variance, learned by the experts' likelihood.
@@ -132,6 +143,11 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         64 of more than 128 that "tree" or "kmeans" divided, and all otherwise and where there is a ``tolerance``.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
+    engine : dask.distributed.Client, optional
+        Cluster on which experts are computed, with the same numbers as on one machine; it takes Dask DataFrames, Dask
+        arrays and Parquet files as well as arrays. ``device`` is then every worker's, ``n_jobs`` has no effect, and
+        every expert counts at every point whatever the tolerance. Neither clones nor model files nor pickles hold a
+        copy of it. Default: this process.
     verbose : int, default=0
         1 shows progress on standard error.
 
@@ -212,6 +228,7 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         tolerance: float = 0.0,
         nearest_experts: int | str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
+        engine: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -236,15 +253,19 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         self.tolerance = tolerance
         self.nearest_experts = nearest_experts
         self.checkpoint = checkpoint
+        self.engine = engine
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> CommitteeRegressor:
+    def fit(self, X: Any, y: Any) -> CommitteeRegressor:
         """Divide the rows among experts and learn the hyperparameters.
 
         Parameters
         ----------
         X : array-like or data frame, shape (n_rows, n_features)
+            With a cluster as ``engine`` also a Dask DataFrame, a Dask array, or the path of a Parquet file, of a folder
+            of them, or a list of paths, which the workers read.
         y : array-like, shape (n_rows,) or (n_rows, 1)
+            Of a table on a cluster the name of its target, of a Dask array another one.
 
         Returns
         -------
@@ -262,6 +283,8 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
             If an expert's covariance cannot be factored at the start.
         CheckpointError
             If the checkpoint belongs to another fit, is no checkpoint, or cannot be read or written.
+        MissingDependencyError, WorkerError
+            If Dask is not installed; if work on a cluster failed for good.
 
         Warns
         -----
@@ -273,14 +296,19 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         if not is_auto(self.aggregation):
             make_rule(self.aggregation)
         options = self._fit_options()
-        engine, reporter = make_engine(self.n_jobs, settings.device(self.device)), self._reporter()
+        cluster, reporter = cluster_of(self.engine), self._reporter()
+        engine = make_engine(self.n_jobs, self._device())
         with unchanged_on_failure(self), plain_torch():
-            prepared, scaling = self._prepared(X, y, options, engine, reporter)
-            committee, trained = fit_committee(prepared)
-            chosen = self._by_held_out_rows(committee, scaling, engine, reporter)
+            prepared, scaling = self._prepared(X, y, options, engine, reporter, cluster)
+            hyperparameters, trained = fit_hyperparameters(prepared)
+            rows = prepared.rows
+            committee, sharded = rows.with_hyperparameters(hyperparameters), getattr(rows, "sharded", None)
+            if self.expert_variances == "own" and isinstance(committee, Committee):
+                committee = with_own_variances(committee, engine, reporter)
             record = None if trained is None else trained.record
-            self._set_fitted(committee, prepared.partition, scaling, record, *chosen)
+            self._set_fitted(committee, rows.partition, scaling, record, self.aggregation, sharded)
             self.kernel_name_, self.kernel_scores_ = prepared.kernel_name, dict(prepared.kernel_scores)
+            self._learn_from_held_out_rows(reporter)
         if trained is not None:
             self._warn(trained)
         return self
@@ -430,13 +458,17 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         store, engine = self._current_store(), self._prediction_engine()
         with plain_torch():
             mean, covariance = npae_covariance(rule, request, store, engine, include_noise=include_noise)
-        self._warn_of_numerics(stacklevel=3)
-        return mean, self._scales([rule], engine, self._reporter())[0] * covariance
+        self._warn_of_numerics(store.in_double, store.largest_jitter, stacklevel=3)
+        return mean, self._scales([rule], self._reporter())[0] * covariance
 
     def _fit_options(self) -> FitOptions:
         check_choice("optimizer", self.optimizer, ("l-bfgs-b", None))
         check_choice("objective", self.objective, OBJECTIVES)
         check_choice("expert_variances", self.expert_variances, EXPERT_VARIANCES)
+        if self.expert_variances == "own" and self.engine is not None:
+            raise InvalidParameterError(
+                "expert_variances='own' is not found on a cluster; set it to 'shared', or fit with engine=None."
+            )
         check_optional_positive("memory_budget", self.memory_budget)
         check_not_negative("tolerance", self.tolerance)
         settings.nearest_experts(self.nearest_experts, self.partition)
@@ -454,13 +486,16 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
             partition_metric=self._partition_metric(),
             objective=self.objective,
             seed=settings.seed(self.random_state),
-            expert_variances=self.expert_variances,
         )
 
     def _kernel_functions(self, n_features: int) -> dict[str, KernelFunction]:
         kernels = settings.kernels(self.kernel, n_features)
-        dtype, device = torch_dtype(self.dtype), settings.device(self.device)
+        dtype, device = torch_dtype(self.dtype), self._device()
         return {name: KernelFunction(kernel, dtype, device) for name, kernel in kernels.items()}
+
+    def _device(self) -> torch.device:
+        """Where this process computes: a cluster's workers have devices of their own."""
+        return settings.device(self.device if self.engine is None else None)
 
     def _partition_metric(self) -> str:
         """The one in which rows are divided; it makes no difference to a random partition and to labels."""
@@ -469,16 +504,51 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         return self.partition_metric if divides_by_distance else "standardised"
 
     def _prepared(
-        self, X: ArrayLike, y: ArrayLike, options: FitOptions, engine: Engine, reporter: Reporter
-    ) -> tuple[Prepared, Standardisation]:
+        self, X: Any, y: Any, options: FitOptions, engine: Engine, reporter: Reporter, cluster: Cluster | None
+    ) -> tuple[Prepared[Arranged] | Prepared[ArrangedOnCluster], Standardisation]:
         """The fit with its rows divided; copies made on the way there end here."""
+        noise_variance = check_positive("noise_variance", self.noise_variance)
+        if _lies_on_workers(X, cluster):
+            return self._prepared_by_workers(X, y, noise_variance, options, engine, reporter, cluster)
         inputs, target = checked_training_data(self, X, y)
         kernels = self._kernel_functions(inputs.shape[1])
-        noise_variance = check_positive("noise_variance", self.noise_variance)
         scaling = standardisation(inputs, target)
         rows = Rows(inputs, standardise_target(target, scaling), scaling)
-        divide = self._divider(len(rows), options.seed)
-        return prepare(kernels, rows, noise_variance, divide, options, engine, reporter), scaling
+        divide, rest = self._divider(len(rows), options.seed), (noise_variance, options, engine, reporter)
+        if cluster is None:
+            return prepare(kernels, divide_in_memory(rows, divide), *rest), scaling
+        on_cluster = divide_arrays(cluster, rows, divide, worker_device(self.device))
+        return prepare(kernels, on_cluster, *rest), scaling
+
+    def _prepared_by_workers(
+        self,
+        X: Any,
+        y: Any,
+        noise_variance: float,
+        options: FitOptions,
+        engine: Engine,
+        reporter: Reporter,
+        cluster: Cluster | None,
+    ) -> tuple[Prepared[ArrangedOnCluster], Standardisation]:
+        """The same of rows that the workers of a cluster read."""
+        if cluster is None:
+            raise InvalidParameterError(
+                f"Rows of type {type(X).__name__} lie on a cluster; pass its client: CommitteeRegressor(engine=client)."
+            )
+        method = check_method(self.partition)
+        source = X if isinstance(X, RowSource) else open_rows(X, y)
+        kernels = self._kernel_functions(source.n_features)
+
+        def sizes(n_rows: int) -> PartitionSizes:
+            return resolve_sizes(n_rows, self.n_experts, self.expert_size, self.communication_size)
+
+        in_metric, scaling = divide_on_workers(cluster, source, method, sizes, options.seed, worker_device(self.device))
+        self.n_features_in_ = source.n_features
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
+        return prepare(kernels, in_metric, noise_variance, options, engine, reporter), scaling
 
     def _divider(self, n_rows: int, seed: int) -> Callable[[FloatArray], Partition]:
         """From inputs to a partition."""
@@ -490,24 +560,23 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
         sizes = resolve_sizes(n_rows, self.n_experts, self.expert_size, self.communication_size)
         return lambda X: partition_rows(X, method, sizes, seed)
 
-    def _by_held_out_rows(
-        self, committee: Committee, scaling: Standardisation, engine: Engine, reporter: Reporter
-    ) -> tuple[str | Rule, dict[str, ScoreReport], dict[Rule, float]]:
-        """The rule of this fit, the scores by which it was chosen, and the scales of variances."""
+    def _learn_from_held_out_rows(self, reporter: Reporter) -> None:
+        """Choose the rule if that is left open, and measure how large its errors are."""
         chooses = is_auto(self.aggregation)
         nested = not chooses and isinstance(make_rule(self.aggregation), NPAE)
-        scales = self.calibration == HELD_OUT and committee.n_experts > 1 and not nested
+        scales = self.calibration == HELD_OUT and self._n_experts > 1 and not nested
         if not chooses and not scales:
-            return self.aggregation, {}, {}
+            return
         rules = [RULES[name] for name in CANDIDATES] if chooses else [make_rule(self.aggregation)]
-        n_nearest = self._n_nearest(committee)
-        held = predict_held_out(self._new_store(committee), scaling, rules, engine, reporter, n_nearest)
+        held = self._held_out(rules, reporter)
         found = variance_scales(held) if scales and held is not None else {}
-        if not chooses:
-            return self.aggregation, {}, found
-        chosen = choose_rule(held, found, scaling, constant=not bool(committee.y.any()))
-        reporter.message(f"Chose {chosen.name} among {len(CANDIDATES)} rules by held-out rows.")
-        return chosen.name, dict(chosen.scores), found
+        if chooses:
+            chosen = choose_rule(held, found, self.scaling_)
+            reporter.message(f"Chose {chosen.name} among {len(CANDIDATES)} rules by held-out rows.")
+            self.aggregation_ = chosen.name
+            self._set_held_out(dict(chosen.scores), found)
+        else:
+            self._set_held_out({}, found)
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
@@ -520,3 +589,10 @@ class CommitteeRegressor(IntervalMixin, ModelFileMixin, RegressorMixin, BaseEsti
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _lies_on_workers(X: Any, cluster: Cluster | None) -> bool:
+    """Whether rows are a cluster's own; a path is one only where there is a cluster to read it."""
+    if isinstance(X, RowSource):
+        return True
+    return is_partitioned(X) and (cluster is not None or hasattr(X, "__dask_graph__"))

@@ -106,7 +106,7 @@ def test_calibration_reaches_the_model(train: Path, tmp_path: Path) -> None:
     for option, expected in (("loo", "loo"), ("none", None)):
         fit(train, "--calibration", option)
         assert CommitteeRegressor.load(tmp_path / "model.gpc").calibration == expected
-    assert "none of loo, none" in fit(train, "--calibration", "lo", code=2)
+    assert "none of held_out, loo, none" in fit(train, "--calibration", "lo", code=2)
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "some", "2.5", ""])

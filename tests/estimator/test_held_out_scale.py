@@ -50,7 +50,7 @@ def test_a_scale_is_the_mean_squared_error_of_a_committee_that_never_saw_the_row
     )
     # Standardised again, the remaining rows would see other lengthscales; the committee itself is replaced.
     blind.fit(committee.X.numpy()[rest.kept], committee.y.numpy()[rest.kept])
-    blind._set_fitted(rest, blind.partition_, _identity(blind), None, "grbcm", {}, {})
+    blind._set_fitted(rest, blind.partition_, _identity(blind), None, "grbcm")
     mean, std = blind.predict(committee.X[held].numpy(), return_std=True, aggregation=rule)
     squares = ((committee.y[held].numpy() - mean) / std) ** 2
     expected = (squares.sum() + SCALE_PRIOR_ROWS) / (len(held) + SCALE_PRIOR_ROWS)

@@ -16,7 +16,7 @@ weights in it. Averages of averages stay within what they average, and weights o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -174,6 +174,52 @@ def merge(first: Accumulator, second: Accumulator) -> Accumulator:
         return _average(first, second, first.log_weight, second.log_weight)
     sums = (a + b for a, b in zip(first.sums, second.sums, strict=True))
     return Accumulator.of(first.count + second.count, sums, _more_certain(first.lead, second.lead))
+
+
+def side_by_side(parts: Sequence[Accumulator]) -> Accumulator:
+    """One accumulator of the points of several.
+
+    Parameters
+    ----------
+    parts : sequence of Accumulator
+        Of the same experts at different test points; at least one.
+
+    Returns
+    -------
+    Accumulator
+        On the CPU.
+    """
+    leads = [part.lead for part in parts if part.lead is not None]
+    log_weights = [part.log_weight for part in parts if part.log_weight is not None]
+    return Accumulator.of(
+        parts[0].count,
+        map(joined, zip(*(part.sums for part in parts), strict=True)),
+        Term(*map(joined, zip(*(lead.values for lead in leads), strict=True))) if leads else None,
+        joined(log_weights) if log_weights else None,
+    )
+
+
+def at_points(total: Accumulator, points: Tensor) -> Accumulator:
+    """An accumulator at some of its test points, or in another order.
+
+    Parameters
+    ----------
+    total : Accumulator
+    points : Tensor of int64
+        Their numbers.
+
+    Returns
+    -------
+    Accumulator
+    """
+    lead = None if total.lead is None else Term(*(values[points] for values in total.lead.values))
+    log_weight = None if total.log_weight is None else total.log_weight[points]
+    return Accumulator.of(total.count, (values[points] for values in total.sums), lead, log_weight)
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """A copy of tensors one after another, on the CPU."""
+    return torch.cat([part.cpu() for part in parts])
 
 
 def _average(first: Accumulator, second: Accumulator, log_first: Tensor, log_second: Tensor) -> Accumulator:

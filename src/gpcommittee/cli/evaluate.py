@@ -8,6 +8,7 @@ import typer
 
 from gpcommittee.cli.options import (
     AggregationName,
+    Dask,
     Data,
     DropMissing,
     FeaturesOfModel,
@@ -79,6 +80,7 @@ def evaluate(
     drop_missing: DropMissing = False,
     output: Output = Format.TABLE,
     jobs: Jobs = None,
+    dask: Dask = None,
     memory_budget: MemoryBudget = None,
     tolerance: Tolerance = None,
     nearest_experts: NearestExperts = None,
@@ -99,6 +101,7 @@ def evaluate(
     gpcommittee evaluate model.gpc test.csv --format json --quiet > scores.json
     """  # noqa: D301
     with outcome(quiet=quiet, after_interrupt=""):
+        from gpcommittee.cli.work.cluster import dask_client
         from gpcommittee.cli.work.evaluate import evaluate_table, print_scores
         from gpcommittee.cli.work.model import open_model
 
@@ -108,8 +111,9 @@ def evaluate(
             "tolerance": tolerance,
             "nearest_experts": None if nearest_experts is None else count_or_name(nearest_experts),
         }
-        named = open_model(model, split_names(features), settings)
-        scores = evaluate_table(
-            named, data, rule_names(aggregation), target=target, level=level, drop_missing=drop_missing, quiet=quiet
-        )
+        with dask_client(dask) as engine:
+            named = open_model(model, split_names(features), settings, engine)
+            scores = evaluate_table(
+                named, data, rule_names(aggregation), target=target, level=level, drop_missing=drop_missing, quiet=quiet
+            )
         print_scores(scores, as_json=output is Format.JSON)

@@ -8,6 +8,7 @@ from gpcommittee.cli import fit_options as options
 from gpcommittee.cli.options import (
     AggregationName,
     CalibrationName,
+    Dask,
     Data,
     DropMissing,
     DtypeName,
@@ -52,6 +53,7 @@ def fit(
     seed: options.Seed = 0,
     checkpoint: options.Checkpoint = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     device: options.Device = None,
     dtype: options.Dtype = DtypeName.FLOAT64,
     memory_budget: MemoryBudget = None,
@@ -69,8 +71,10 @@ def fit(
     gpcommittee fit load.csv.gz --target kw --expand-dates -o load.gpc
     gpcommittee fit train.csv --target y --conformal-rows 1000 -o safe.gpc
     gpcommittee fit big.parquet --target y --checkpoint big.log -o big.gpc
+    gpcommittee fit parts/ --target y --dask local:4 -o big.gpc
     """  # noqa: D301
     with outcome(quiet=quiet, after_interrupt=_after_interrupt(checkpoint)):
+        from gpcommittee.cli.work.cluster import dask_client
         from gpcommittee.cli.work.columns import Columns
         from gpcommittee.cli.work.fit import fit_table
 
@@ -98,9 +102,11 @@ def fit(
             "memory_budget": memory_budget,
         }
         columns = Columns(target, split_names(features), expand_dates)
-        fit_table(
-            data, out, columns, settings, conformal_rows=conformal_rows or 0, drop_missing=drop_missing, quiet=quiet
-        )
+        with dask_client(dask) as engine:
+            settings["engine"] = engine
+            fit_table(
+                data, out, columns, settings, conformal_rows=conformal_rows or 0, drop_missing=drop_missing, quiet=quiet
+            )
 
 
 def _after_interrupt(checkpoint: Path | None) -> str:

@@ -183,9 +183,32 @@ def not_zero(value: int | None) -> int | None:
     return value
 
 
+def cluster_name(text: str | None) -> str | None:
+    """Refuse what is neither an address nor a number of local workers.
+
+    Examples
+    --------
+    >>> cluster_name("local:4"), cluster_name("tcp://10.0.0.1:8786")
+    ('local:4', 'tcp://10.0.0.1:8786')
+    """
+    if text is None:
+        return None
+    kind, _, rest = text.partition(":")
+    if not rest or (kind == "local" and not (rest.isdigit() and int(rest) > 0)):
+        raise typer.BadParameter(
+            f"{text!r} is neither the address of a Dask scheduler, as in tcp://10.0.0.1:8786, nor local:N for N "
+            "processes of this machine."
+        )
+    return text
+
+
 Data = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="Table with a header line or column names: .csv, .csv.gz, .parquet or .pq."),
+    typer.Argument(
+        metavar="DATA",
+        help="Table with a header line or column names: .csv, .csv.gz, .parquet or .pq; with --dask also a folder of "
+        "Parquet files.",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` wrote.")]
 Features = Annotated[
@@ -213,6 +236,17 @@ Jobs = Annotated[
         rich_help_panel=MACHINE,
         help="Threads; -1 for all processors.",
         show_default="as many as PyTorch may use",
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        callback=cluster_name,
+        rich_help_panel=MACHINE,
+        show_default="this process",
+        help="Dask cluster to compute on: the address of its scheduler, as in tcp://10.0.0.1:8786, or local:N for N "
+        "processes of this machine. Its workers read folders of Parquet files themselves.",
     ),
 ]
 MemoryBudget = Annotated[

@@ -10,6 +10,7 @@ import typer
 from gpcommittee.cli.options import (
     FLAG,
     AggregationName,
+    Dask,
     Data,
     FeaturesOfModel,
     Jobs,
@@ -31,7 +32,13 @@ def predict(
     model: Model,
     data: Data,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .csv, .csv.gz, .parquet or .pq.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write: .csv, .csv.gz, .parquet or .pq; of a folder, the folder for its predictions.",
+        ),
     ],
     aggregation: Annotated[
         AggregationName | None,
@@ -62,6 +69,7 @@ def predict(
         int, typer.Option(min=1, metavar="N", help="Rows read, predicted and written at a time.")
     ] = 65_536,
     jobs: Jobs = None,
+    dask: Dask = None,
     memory_budget: MemoryBudget = None,
     tolerance: Tolerance = None,
     nearest_experts: NearestExperts = None,
@@ -80,8 +88,10 @@ def predict(
     gpcommittee predict model.gpc new.csv --out predictions.parquet
     gpcommittee predict model.gpc new.csv --out predictions.csv --level 0.8
     gpcommittee predict model.gpc new.parquet -o rbcm.csv --aggregation rbcm
+    gpcommittee predict model.gpc parts/ --dask local:4 --out predicted/
     """  # noqa: D301
     with outcome(quiet=quiet):
+        from gpcommittee.cli.work.cluster import dask_client
         from gpcommittee.cli.work.model import open_model
         from gpcommittee.cli.work.predict import Wanted, predict_table
 
@@ -91,6 +101,7 @@ def predict(
             "tolerance": tolerance,
             "nearest_experts": None if nearest_experts is None else count_or_name(nearest_experts),
         }
-        named = open_model(model, split_names(features), settings)
         wanted = Wanted(None if aggregation is None else aggregation.value, level, latent, drop_missing)
-        predict_table(named, data, out, wanted, batch_rows=batch_rows, quiet=quiet)
+        with dask_client(dask) as engine:
+            named = open_model(model, split_names(features), settings, engine)
+            predict_table(named, data, out, wanted, batch_rows=batch_rows, quiet=quiet)

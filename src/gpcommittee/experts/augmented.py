@@ -86,7 +86,7 @@ def factor_augmented(committee: Committee, communication: BaseFactor, expert: in
     """
     committee = committee.as_type(communication.lower.dtype)
     one = residual_of(committee, communication, expert, committee.noise_of(expert))
-    lower, jitter = cholesky(one.covariance, f"residual covariance of expert {expert}", one.scale)
+    lower, jitter = cholesky(one.covariance, f"residual covariance of expert {committee.number(expert)}", one.scale)
     weights = solve_lower(lower, one.target)
     return AugmentedFactor(one.X, one.coupling, lower, weights, jitter, relative_noise=committee.relative_noise(expert))
 

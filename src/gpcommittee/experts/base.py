@@ -92,7 +92,7 @@ def factor_base(committee: Committee, expert: int) -> BaseFactor:
     """
     X, y = committee.block(expert)
     noisy = committee.noisy_covariance(X, committee.noise_of(expert))
-    lower, jitter = cholesky(noisy, f"noisy covariance of expert {expert}")
+    lower, jitter = cholesky(noisy, f"noisy covariance of expert {committee.number(expert)}")
     return BaseFactor(X, lower, solve_lower(lower, y), jitter, relative_noise=committee.relative_noise(expert))
 
 

@@ -33,6 +33,9 @@ class Committee:
         Those of the rows that experts hold, by number, to which the offsets refer then. None: all.
     own : OwnVariances or None
         None: variances are shared.
+    first_expert : int, default=1
+        Number that expert 1 has in the whole committee, where this is the communication expert and some consecutive
+        others of a larger one.
     """
 
     kernel: KernelFunction
@@ -42,6 +45,7 @@ class Committee:
     offsets: IntArray
     kept: IntArray | None = None
     own: OwnVariances | None = None
+    first_expert: int = 1
 
     def on(self, device: torch.device) -> Committee:
         """The same committee on another device."""
@@ -65,6 +69,10 @@ class Committee:
     def n_experts(self) -> int:
         """Number of experts, the communication expert included."""
         return len(self.offsets) - 1
+
+    def number(self, expert: int) -> int:
+        """Number of an expert in the whole committee."""
+        return 0 if expert == 0 else expert + self.first_expert - 1
 
     @property
     def noise_variance(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from torch import Tensor
 
 from gpcommittee.experts.augmented import AugmentedFactor
@@ -137,4 +138,4 @@ def _stacked_blocks(committee: Committee, experts: Sequence[int]) -> tuple[Paddi
 
 def _noise(committee: Committee, experts: Sequence[int]) -> Tensor:
     """Noise variance of each expert's rows, shape (b, 1)."""
-    return committee.X.new_tensor([[committee.noise_of(expert)] for expert in experts]).to(committee.kernel.dtype)
+    return committee.kernel.tensor(np.array([[committee.noise_of(expert)] for expert in experts]))

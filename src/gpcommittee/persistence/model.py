@@ -43,6 +43,10 @@ BEFORE: dict[str, Any] = {
 """Settings of models from before these settings existed."""
 
 
+OF_THIS_PROCESS = ("engine",)
+"""Settings that mean nothing to another process."""
+
+
 @dataclass(frozen=True)
 class StoredModel:
     """What a model file holds.
@@ -220,7 +224,7 @@ def _settings_to_spec(settings: dict[str, Any]) -> dict[str, Any]:
         "device": None if settings["device"] is None else str(settings["device"]),
         "checkpoint": None if checkpoint is None else os.fspath(checkpoint),
     }
-    return {**settings, **special}
+    return {name: value for name, value in {**settings, **special}.items() if name not in OF_THIS_PROCESS}
 
 
 def _settings_from_spec(spec: dict[str, Any], partition: Partition, kernel: Kernel | None) -> dict[str, Any]:

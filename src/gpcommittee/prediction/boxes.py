@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from gpcommittee.experts import Committee
-from gpcommittee.kernels import input_scales
+from gpcommittee.kernels import KernelFunction, input_scales
 from gpcommittee.records import FloatArray, IntArray
 
 
@@ -44,11 +45,36 @@ def boxes_around(committee: Committee) -> Boxes:
     -------
     Boxes
     """
-    found = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.X)
-    scales = np.ones(committee.X.shape[1]) if found is None else found
     blocks = [committee.block(expert)[0] for expert in range(committee.n_experts)]
-    lower = np.stack([X.amin(dim=0).double().cpu().numpy() for X in blocks])
-    upper = np.stack([X.amax(dim=0).double().cpu().numpy() for X in blocks])
+    lower, upper = (np.stack(ends) for ends in zip(*map(corners, blocks), strict=True))
+    return in_metric_of(committee.kernel, committee.hyperparameters.kernel, blocks[0], lower, upper)
+
+
+def corners(X: Tensor) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest of each input, each of shape (n_features,)."""
+    return X.amin(dim=0).double().numpy(force=True), X.amax(dim=0).double().numpy(force=True)
+
+
+def in_metric_of(
+    kernel: KernelFunction, theta: FloatArray, communication: Tensor, lower: FloatArray, upper: FloatArray
+) -> Boxes:
+    """Boxes from corners in standardised inputs.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    theta : ndarray
+        Its parameters.
+    communication : Tensor, shape (m_c, n_features)
+        Standardised inputs of the communication set, which say what a typical row is.
+    lower, upper : ndarray, shape (n_experts, n_features)
+
+    Returns
+    -------
+    Boxes
+    """
+    found = input_scales(kernel, theta, communication)
+    scales = np.ones(lower.shape[1]) if found is None else found
     return Boxes(scales, lower / scales, upper / scales)
 
 

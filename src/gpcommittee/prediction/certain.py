@@ -13,7 +13,7 @@ from gpcommittee.aggregation import Experts
 from gpcommittee.engines import Engine
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.request import Request
-from gpcommittee.prediction.stream import Summary, summarise
+from gpcommittee.prediction.stream import Summary, summaries
 from gpcommittee.prediction.view import View
 from gpcommittee.progress import Reporter
 from gpcommittee.records import IntArray
@@ -69,13 +69,10 @@ def most_certain(
     """
     found = np.empty((len(request.X), k), dtype=np.int64)
 
-    def write(chunk: slice, ranking: Ranking) -> None:
+    summary = Summary(frozenset({kind}), kind is Experts.AUGMENTED, partial(_rank_block, kind, k), partial(_merge, k))
+    rankings = summaries(summary, request, store, engine, reporter, "predict (most certain experts)")
+    for chunk, ranking in rankings:
         found[chunk] = ranking.expert.cpu().numpy()
-
-    summary = Summary(
-        frozenset({kind}), kind is Experts.AUGMENTED, partial(_rank_block, kind, k), partial(_merge, k), write
-    )
-    summarise(summary, request, store, engine, reporter, "predict (most certain experts)")
     return found
 
 

@@ -62,7 +62,8 @@ def npae_covariance(
         x = request.points(slice(None))
         prior = committee.prior_variance(x)
         view = view_of(committee, factors, x)
-        dispersion, relative_noise = scales_of(committee, factors, view, prior)
+        own = [(factor.dispersion, factor.relative_noise) for factor in factors]
+        dispersion, relative_noise = scales_of(view, own, prior, committee.noise_variance)
         root = dispersion.sqrt()
         weights = _row_weights(rule, committee, view, prior)
         rows = partial(_shared, committee, weights, x)

@@ -76,21 +76,23 @@ class FactorStore:
         self._itemsize = float(committee.kernel.dtype.itemsize)
         self._doubled: FactorStore | None = None
 
-    def groups(self, kinds: frozenset[Experts]) -> Iterator[range]:
+    def groups(self, kinds: frozenset[Experts], first: int = 0) -> Iterator[range]:
         """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.
 
         Parameters
         ----------
         kinds : frozenset of Experts
             Forms in which experts are needed.
+        first : int
+            Number of the first expert.
 
         Yields
         ------
         range
             Numbers of the experts of one group; a single block may exceed the budget.
         """
-        start, used = 0, 0.0
-        for block in expert_blocks(self._needed(kinds)):
+        start, used = first, 0.0
+        for block in expert_blocks(self._needed(kinds)[first:]):
             size = self._bytes(kinds, block)
             if block.start > start and used + size > self.budget:
                 yield range(start, block.start)

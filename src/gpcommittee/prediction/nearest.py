@@ -8,7 +8,7 @@ a few groups of points in flight, O(T).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,6 +23,8 @@ from gpcommittee.prediction.boxes import Boxes, boxes_around, shares, within_rea
 from gpcommittee.prediction.factors import Factors, FactorStore
 from gpcommittee.prediction.nearby import nearby_groups
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
+from gpcommittee.prediction.selection import selectable
+from gpcommittee.prediction.stream import Sums
 from gpcommittee.prediction.view import View
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, IntArray, Moments
@@ -30,6 +32,9 @@ from gpcommittee.records import FloatArray, IntArray, Moments
 AUTO_NEAREST = 64
 """Experts that are summed at a point where that is left open. With 16 and more, scores on electric and the geoid are
 those of all experts, or better; on kin40k cut into 95 experts of 100 rows, 64 lose a hundredth of a nat."""
+
+GROUP = 4096
+"""Test points of a group: enough for an expert to be near to many of them."""
 
 NEAREST = ("auto", "all")
 """Names that stand for a number of nearest experts."""
@@ -65,6 +70,22 @@ def resolve_nearest(nearest: int | str, n_experts: int, *, by_distance: bool, to
 
 
 @dataclass(frozen=True)
+class Nearest:
+    """Which experts are summed at a point.
+
+    Attributes
+    ----------
+    boxes : Boxes
+        Around the rows of all experts.
+    count : int
+        How many; fewer than the rule sums.
+    """
+
+    boxes: Boxes
+    count: int
+
+
+@dataclass(frozen=True)
 class _Group:
     """Nearby test points.
 
@@ -80,10 +101,9 @@ class _Group:
     experts: IntArray
 
 
-@dataclass(frozen=True)
-class _Sum:
-    context: Context
-    total: Accumulator
+def sums_nearest(rule: AdditiveRule, n_experts: int, n_nearest: int | None) -> bool:
+    """Whether a rule sums the nearest experts alone: it fades into a reference, and there are more."""
+    return n_nearest is not None and selectable(rule) and n_nearest < len(summed_experts(rule, n_experts))
 
 
 def summed_experts(rule: AdditiveRule, n_experts: int) -> range:
@@ -94,7 +114,7 @@ def summed_experts(rule: AdditiveRule, n_experts: int) -> range:
 def nearest_moments(
     rule: AdditiveRule, request: Request, store: FactorStore, engine: Engine, reporter: Reporter, n_nearest: int
 ) -> StandardMoments:
-    """Mean, latent variance and dispersion with the nearest experts alone, in standardised units.
+    """Mean, latent variance, dispersion and relative noise with the nearest experts alone, in standardised units.
 
     Parameters
     ----------
@@ -109,72 +129,118 @@ def nearest_moments(
 
     Returns
     -------
-    mean, variance, dispersion : ndarray, shape (n_points,)
+    mean, variance, dispersion, relative noise : ndarray, shape (n_points,)
 
     Raises
     ------
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     """
-    committee, kinds = request.committee, frozenset({rule.experts})
-    boxes = _kept_boxes(store)
-    points = request.points(slice(None)).double().cpu().numpy() / boxes.scales
-    everyone = np.array(summed_experts(rule, committee.n_experts))
-    groups = [_Group(rows, within_reach(boxes, everyone, points[rows], n_nearest)) for rows in nearby_groups(points)]
-    sums: list[_Sum | None] = [None] * len(groups)
+    if store.boxes is None:
+        store.boxes = boxes_around(store.committee)
     outputs = empty_moments(len(request.X))
-    with reporter.stage("predict", sum(len(group.experts) for group in groups)) as stage:
-        for portion in store.groups(kinds):
-            places = [i for i, group in enumerate(groups) if len(_of(group.experts, portion))]
-            wanted = np.unique(np.concatenate([np.empty(0, np.int64), *(groups[i].experts for i in places)]))
-            if len(of_portion := _of(wanted, portion)) == 0:
-                continue
-            factors = store.load(kinds, of_portion.tolist(), engine)
-            task = partial(_continued, rule, request, boxes, points, n_nearest, portion, factors)
-            found = engine.map(task, [(groups[i], sums[i]) for i in places])
-            for i, one in zip(places, found, strict=True):
-                done = groups[i].experts[-1] in portion
-                sums[i] = None if done else one
-                if done:
-                    write_moments(outputs, groups[i].rows, finish(rule, one.total, one.context))
-                stage.advance(len(_of(groups[i].experts, portion)))
-            del factors, task
+    for rows, sums in nearest_sums(rule, request, store, engine, reporter, Nearest(store.boxes, n_nearest)):
+        write_moments(outputs, rows, finish(rule, sums.totals[0], sums.context))
     return outputs
 
 
-def _kept_boxes(store: FactorStore) -> Boxes:
-    if store.boxes is None:
-        store.boxes = boxes_around(store.committee)
-    return store.boxes
+def nearest_sums(
+    rule: AdditiveRule,
+    request: Request,
+    store: FactorStore,
+    engine: Engine,
+    reporter: Reporter,
+    nearest: Nearest,
+    first: int = 0,
+) -> Iterator[tuple[IntArray, Sums]]:
+    """Sums over the nearest experts of each point, group by group of nearby points.
+
+    Parameters
+    ----------
+    rule : AdditiveRule
+    request : Request
+    store : FactorStore
+        Of the whole committee, or of the communication expert and some consecutive others.
+    engine : Engine
+    reporter : Reporter
+    nearest : Nearest
+    first : int
+        Number in the store's committee of the first expert that is summed.
+
+    Yields
+    ------
+    rows : ndarray of int64
+        Row numbers of the group's points.
+    sums : Sums
+        Of the experts that the store has.
+    """
+    committee, kinds = request.committee, frozenset({rule.experts})
+    points = request.points(slice(None)).double().cpu().numpy() / nearest.boxes.scales
+    everyone = np.array(summed_experts(rule, len(nearest.boxes.lower)))
+    groups = [
+        _Group(rows, within_reach(nearest.boxes, everyone, points[rows], nearest.count))
+        for rows in nearby_groups(points, GROUP)
+    ]
+    last = committee.number(committee.n_experts - 1)
+    at_hand = [_of(group.experts, range(committee.number(first), last + 1)) for group in groups]
+    sums: list[Sums | None] = [None] * len(groups)
+    with reporter.stage("predict", sum(map(len, at_hand))) as stage:
+        for portion in store.groups(kinds, first):
+            numbers = range(committee.number(portion.start), committee.number(portion.stop - 1) + 1)
+            here = [_of(experts, numbers) for experts in at_hand]
+            places = [i for i, experts in enumerate(here) if len(experts)]
+            if not places:
+                continue
+            wanted = np.unique(np.concatenate([here[i] for i in places])) - numbers.start + portion.start
+            factors = store.load(kinds, wanted.tolist(), engine)
+            shift = numbers.start - portion.start
+            task = partial(_continued, rule, request, nearest, points, shift, factors)
+            found = engine.map(task, [(groups[i], here[i], sums[i]) for i in places])
+            for i, one in zip(places, found, strict=True):
+                sums[i] = one
+                stage.advance(len(here[i]))
+                if at_hand[i][-1] in numbers:
+                    yield groups[i].rows, one
+                    sums[i] = None
+            del factors, task
+    for group, experts in zip(groups, at_hand, strict=True):
+        if len(experts) == 0:
+            yield group.rows, _without_experts(rule, request, store, engine, group.rows)
 
 
-def _of(experts: IntArray, portion: range) -> IntArray:
+def _of(experts: IntArray, numbers: range) -> IntArray:
     """Those in a range of numbers; they are in ascending order."""
-    first, last = np.searchsorted(experts, (portion.start, portion.stop))
+    first, last = np.searchsorted(experts, (numbers.start, numbers.stop))
     return experts[first:last]
 
 
 def _continued(
     rule: AdditiveRule,
     request: Request,
-    boxes: Boxes,
+    nearest: Nearest,
     points: FloatArray,
-    n_nearest: int,
-    portion: range,
+    shift: int,
     factors: Factors,
-    task: tuple[_Group, _Sum | None],
-) -> _Sum:
-    """The sum at a group of points with the experts of one portion in it."""
-    group, before = task
-    experts = _of(group.experts, portion)
-    share = shares(boxes, group.experts, points[group.rows], n_nearest)
+    task: tuple[_Group, IntArray, Sums | None],
+) -> Sums:
+    """The sum at a group of points with more experts in it; the store's numbers are theirs less the shift."""
+    group, experts, before = task
+    share = shares(nearest.boxes, group.experts, points[group.rows], nearest.count)
     own = share[:, np.searchsorted(group.experts, experts)]
     with torch.no_grad():
         x = request.points(group.rows)
-        view = View(request.committee, factors, x, rule.experts is Experts.AUGMENTED)
-        total = empty(view.context.prior_variance) if before is None else before.total
-        total = add_faded(rule, total, view, experts.tolist(), torch.from_numpy(own).to(x))
-    return _Sum(view.context, total)
+        view = View(request.committee, factors, x, rule.reference is Reference.COMMUNICATION)
+        total = empty(view.context.prior_variance) if before is None else before.totals[0]
+        total = add_faded(rule, total, view, (experts - shift).tolist(), torch.from_numpy(own).to(x))
+    return Sums(view.context, [total])
+
+
+def _without_experts(rule: AdditiveRule, request: Request, store: FactorStore, engine: Engine, rows: IntArray) -> Sums:
+    """No expert of the store is near; the context is that of the communication expert."""
+    factors = store.load(frozenset({rule.experts}), [], engine)
+    with torch.no_grad():
+        view = View(request.committee, factors, request.points(rows), rule.reference is Reference.COMMUNICATION)
+        return Sums(view.context, [empty(view.context.prior_variance)])
 
 
 def add_faded(rule: AdditiveRule, total: Accumulator, view: View, experts: Sequence[int], share: Tensor) -> Accumulator:
@@ -200,7 +266,7 @@ def add_faded(rule: AdditiveRule, total: Accumulator, view: View, experts: Seque
         if len(rows):
             moments = view.at(rows).moments(expert)[rule.experts]
             faded = _blended(rule, view.context, moments, rows, share[rows, column])
-            total = add(rule, total, faded, view.context, expert)
+            total = add(rule, total, faded, view.context, view.number(expert))
     return total
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Term, add, empty
+from gpcommittee.aggregation import Accumulator, AdditiveRule, add, empty
+from gpcommittee.aggregation.accumulator import at_points
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.experts.base import floor_variance
 from gpcommittee.linalg import row_sums_of_squares
@@ -270,16 +271,9 @@ def _finest(like: Tensor) -> float:
     return float(torch.finfo(like.dtype).eps ** (2 / 3))
 
 
-def part(total: Accumulator, numbers: Tensor) -> Accumulator:
-    """A sum at some of its points."""
-    lead = total.lead
-    at = None if lead is None else Term(*(values[numbers] for values in lead.values))
-    return Accumulator.of(total.count, (values[numbers] for values in total.sums), at)
-
-
 def children(node: Node, groups: list[IntArray]) -> list[Node]:
     """Nodes of parts of the points, groups of their numbers in this node."""
-    return [Node(node.rows[group], node.experts, part(node.total, torch.from_numpy(group))) for group in groups]
+    return [Node(node.rows[group], node.experts, at_points(node.total, torch.from_numpy(group))) for group in groups]
 
 
 def root(rows: IntArray, experts: IntArray, like: Tensor) -> Node:

@@ -119,7 +119,8 @@ def _chunk_moments(
         view = view_of(committee, factors, x)
         covariance = covariance_of_means(committee, view)
         prior = committee.prior_variance(x)
-        scales = scales_of(committee, factors, view, prior)
+        own = [(factor.dispersion, factor.relative_noise) for factor in factors]
+        scales = scales_of(view, own, prior, committee.noise_variance)
         found = [combine(rule, view.means, covariance, prior)[0] for rule in rules]
         return [Aggregate(moments.mean, moments.var_latent, *scales) for moments in found]
 
@@ -153,14 +154,18 @@ def view_of(committee: Committee, factors: Sequence[BaseFactor], x: Tensor) -> V
     return View(weights, torch.stack(means, dim=1), torch.stack(variances, dim=1))
 
 
-def scales_of(committee: Committee, factors: Sequence[BaseFactor], view: View, prior: Tensor) -> tuple[Tensor, Tensor]:
-    """Dispersion and relative noise of RBCM, of which K_A says nothing, each of shape (n_points,)."""
-    rule, context = RBCM(), Context(prior, None, committee.noise_variance)
+def scales_of(
+    view: View, of_experts: Sequence[tuple[float, float]], prior: Tensor, noise_variance: float
+) -> tuple[Tensor, Tensor]:
+    """Dispersion and relative noise of RBCM, of which K_A says nothing, each of shape (n_points,).
+
+    Given those of every expert.
+    """
+    rule, context = RBCM(), Context(prior, None, noise_variance)
     total = empty(prior)
-    for expert, factor in enumerate(factors):
+    for expert, scales in enumerate(of_experts):
         variance = floor_variance(prior - view.variances[:, expert], prior)
-        moments = Moments(view.means[:, expert], variance, factor.dispersion, factor.relative_noise)
-        total = add(rule, total, moments, context, expert)
+        total = add(rule, total, Moments(view.means[:, expert], variance, *scales), context, expert)
     outcome = finish(rule, total, context)
     return outcome.dispersion, outcome.relative_noise
 
@@ -169,8 +174,27 @@ def covariance_of_means(committee: Committee, view: View) -> Tensor:
     """K_A at every test point (Eq. 7), shape (n_points, n_experts, n_experts)."""
     result = torch.diag_embed(view.variances)
     for i, j in combinations(range(len(view.weights)), 2):
-        product = view.weights[j] @ committee.covariance(committee.block(j)[0], committee.block(i)[0])
-        shared = torch.linalg.vecdot(product, view.weights[i])
+        first, second = ((committee.block(expert)[0], view.weights[expert]) for expert in (i, j))
+        shared = covariance_of_pair(committee, first, second)
         result[:, i, j] = shared
         result[:, j, i] = shared
     return result
+
+
+def covariance_of_pair(committee: Committee, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> Tensor:
+    """Covariance of two experts' means at every test point (Eq. 7).
+
+    Parameters
+    ----------
+    committee : Committee
+        For its kernel.
+    first, second : (X, weights)
+        Inputs (m, n_features) of an expert and its W' (n_points, m).
+
+    Returns
+    -------
+    Tensor, shape (n_points,)
+    """
+    product = second[1] @ committee.covariance(second[0], first[0])
+    covariance: Tensor = torch.linalg.vecdot(product, first[1])
+    return covariance

@@ -13,7 +13,7 @@ from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee, base_mean
 from gpcommittee.prediction.chosen import chosen_moments
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.nearest import nearest_moments, summed_experts
+from gpcommittee.prediction.nearest import nearest_moments, sums_nearest
 from gpcommittee.prediction.npae import npae_moments
 from gpcommittee.prediction.request import Request, StandardMoments
 from gpcommittee.prediction.restricted import restricted_moments
@@ -73,12 +73,10 @@ def predict_rules(
         If NPAE is asked for and does not fit the memory budget.
     """
     request = Request(store.committee, scaling, X)
-    if mean_only and all(_mean_is_communication(rule, store.committee.n_experts) for rule in rules):
-        return [_communication_mean(request, store, engine)] * len(rules)
+    if mean_only and mean_is_communication(rules, store.committee.n_experts):
+        return [communication_mean(request, store, engine)] * len(rules)
     moments = _moments(rules, request, store, engine, reporter, tolerance, n_nearest)
-    if mean_only:
-        return [Prediction(restore_mean(mean, scaling), None, None) for mean, *_ in moments]
-    return [_in_target_units(one, store.committee.noise_variance, scaling) for one in moments]
+    return [in_target_units(one, store.committee.noise_variance, scaling, mean_only) for one in moments]
 
 
 def scaled(prediction: Prediction, scale: float) -> Prediction:
@@ -101,7 +99,7 @@ def _moments(
     found: dict[int, StandardMoments] = {}
     for i, rule in enumerate(rules):
         if len(request.X) > 0 and isinstance(rule, AdditiveRule) and selectable(rule):
-            if n_nearest is not None and n_nearest < len(summed_experts(rule, store.committee.n_experts)):
+            if n_nearest is not None and sums_nearest(rule, store.committee.n_experts, n_nearest):
                 found[i] = nearest_moments(rule, request, store, engine, reporter, n_nearest)
             elif tolerance > 0 and _can_choose(store.committee):
                 found[i] = chosen_moments(rule, request, store, engine, reporter, tolerance)
@@ -131,21 +129,40 @@ def _can_choose(committee: Committee) -> bool:
     return many and shared and kernel.dtype == torch.float64 and kernel.device.type == "cpu"
 
 
-def _mean_is_communication(rule: Rule, n_experts: int) -> bool:
-    """Whether the rule's mean is the communication expert's, which takes no variance."""
-    alone = rule.experts is Experts.NONE or n_experts == 1
-    return rule.reference is Reference.COMMUNICATION and alone
+def mean_is_communication(rules: Sequence[Rule], n_experts: int) -> bool:
+    """Whether the mean of all rules is the communication expert's, which takes no variance."""
+    alone = all(rule.experts is Experts.NONE for rule in rules) or n_experts == 1
+    return alone and all(rule.reference is Reference.COMMUNICATION for rule in rules)
 
 
-def _communication_mean(request: Request, store: FactorStore, engine: Engine) -> Prediction:
+def communication_mean(request: Request, store: FactorStore, engine: Engine) -> Prediction:
+    """The communication expert's mean at all points of a request, in the target's units."""
     factor = store.communication(engine)
     means = engine.map(lambda chunk: base_mean(request.committee, factor, request.points(chunk)), request.chunks(CHUNK))
     mean = np.concatenate([np.empty(0), *(part.double().cpu().numpy() for part in means)])
     return Prediction(restore_mean(mean, request.scaling), None, None)
 
 
-def _in_target_units(moments: StandardMoments, noise: float, scaling: Standardisation) -> Prediction:
+def in_target_units(
+    moments: StandardMoments, noise: float, scaling: Standardisation, mean_only: bool = False
+) -> Prediction:
+    """Moments in standardised units as a prediction in the target's, its variances calibrated or left out.
+
+    Parameters
+    ----------
+    moments : StandardMoments
+    noise : float
+        Noise variance on a target of variance 1.
+    scaling : Standardisation
+    mean_only : bool
+
+    Returns
+    -------
+    Prediction
+    """
     mean, var_latent, dispersion, relative_noise = moments
+    if mean_only:
+        return Prediction(restore_mean(mean, scaling), None, None)
     return Prediction(
         restore_mean(mean, scaling),
         restore_variance(dispersion * var_latent, scaling),

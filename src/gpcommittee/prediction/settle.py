@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Aggregate, Context, Term, finish, merge
-from gpcommittee.aggregation.accumulator import choose
+from gpcommittee.aggregation.accumulator import at_points, choose
 from gpcommittee.aggregation.rule import term_of
-from gpcommittee.prediction.node import PIVOTS, Sample, part
+from gpcommittee.prediction.node import PIVOTS, Sample
 from gpcommittee.prediction.selection import always_needed, as_columns
 from gpcommittee.records import Moments
 
@@ -92,7 +92,7 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
     def terms(moments: Moments) -> Term:
         return term_of(rule, moments.mean, moments.var_latent, log_dispersion, 0.0, columns, -1)
 
-    known = part(sample.node.total, sample.numbers)
+    known = at_points(sample.node.total, sample.numbers)
     exact = terms(sample.exact)
     candidates = _sum(exact)
     outcome = finish(rule, merge(known, candidates), context)

@@ -43,15 +43,12 @@ class Summary(Generic[S]):
         From the view of a chunk and a block of experts to the summary of the block.
     merge : callable
         The summary of two, the experts of the first before those of the second.
-    finish : callable
-        Takes each chunk with the summary of all experts.
     """
 
     kinds: frozenset[Experts]
     with_communication: bool
     of_block: Callable[[View, range], S]
     merge: Callable[[S, S], S]
-    finish: Callable[[slice, S], None]
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,15 @@ class _Task:
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Accumulators of every rule at one chunk, and what finishing them takes."""
+class Sums:
+    """Accumulators of every rule at some test points, and what finishing them takes.
+
+    Attributes
+    ----------
+    context : Context
+    totals : sequence of Accumulator
+        One per rule.
+    """
 
     context: Context
     totals: Sequence[Accumulator]
@@ -79,21 +83,46 @@ def additive_moments(
         If an expert's covariance cannot be factored.
     """
     outputs = [empty_moments(len(request.X)) for _ in rules]
+    for chunk, sums in chunk_sums(rules, request, store, engine, reporter):
+        for rule, total, output in zip(rules, sums.totals, outputs, strict=True):
+            write_moments(output, chunk, finish(rule, total, sums.context))
+    return outputs
+
+
+def chunk_sums(
+    rules: Sequence[AdditiveRule],
+    request: Request,
+    store: FactorStore,
+    engine: Engine,
+    reporter: Reporter,
+    first: int = 0,
+) -> Iterator[tuple[slice, Sums]]:
+    """Sums over the experts, from a first one, at each chunk of the test points, as ``summaries`` yields them."""
     summary = Summary(
         frozenset(rule.experts for rule in rules),
         any(rule.reference is Reference.COMMUNICATION for rule in rules),
         partial(_sum_block, rules),
-        _merge,
-        partial(_finish_chunk, rules, outputs),
+        merge_sums,
     )
-    summarise(summary, request, store, engine, reporter)
-    return outputs
+    return summaries(summary, request, store, engine, reporter, first=first)
 
 
-def summarise(
-    summary: Summary[S], request: Request, store: FactorStore, engine: Engine, reporter: Reporter, name: str = "predict"
-) -> None:
-    """Take the summary of all experts at every test point, in a stage of that name.
+def summaries(
+    summary: Summary[S],
+    request: Request,
+    store: FactorStore,
+    engine: Engine,
+    reporter: Reporter,
+    name: str = "predict",
+    first: int = 0,
+) -> Iterator[tuple[slice, S]]:
+    """The summary of all experts, from a first one, at each chunk of the test points, in a stage of that name.
+
+    Yields
+    ------
+    chunk : slice
+        In their order.
+    summary : object
 
     Raises
     ------
@@ -101,7 +130,7 @@ def summarise(
         If an expert's covariance cannot be factored.
     """
     waiting: dict[int, S] = {}
-    groups = list(store.groups(summary.kinds))
+    groups = list(store.groups(summary.kinds, first))
     chunks = request.chunks(_chunk_size(request, engine.batch_memory))
     with reporter.stage(name, len(chunks) * sum(len(expert_blocks(group)) for group in groups)) as stage:
         for group in groups:
@@ -110,7 +139,7 @@ def summarise(
                 start = task.chunk.start
                 known = summary.merge(waiting.pop(start), part) if start in waiting else part
                 if task.block.stop == groups[-1].stop:
-                    summary.finish(task.chunk, known)
+                    yield task.chunk, known
                 else:
                     waiting[start] = known
                 stage.advance()
@@ -137,21 +166,19 @@ def _chunk_size(request: Request, batch_memory: float) -> int:
     return points_together(request.committee, EXPERT_BLOCK, batch_memory) if batch_memory else CHUNK
 
 
-def _sum_block(rules: Sequence[AdditiveRule], view: View, block: range) -> _Sums:
+def _sum_block(rules: Sequence[AdditiveRule], view: View, block: range) -> Sums:
     totals = [empty(view.context.prior_variance)] * len(rules)
     for expert in block:
         moments = view.moments(expert)
         totals = [
-            add(rule, total, moments[rule.experts], view.context, expert) if rule.experts in moments else total
+            add(rule, total, moments[rule.experts], view.context, view.number(expert))
+            if rule.experts in moments
+            else total
             for rule, total in zip(rules, totals, strict=True)
         ]
-    return _Sums(view.context, totals)
+    return Sums(view.context, totals)
 
 
-def _merge(first: _Sums, second: _Sums) -> _Sums:
+def merge_sums(first: Sums, second: Sums) -> Sums:
+    """Sums of two sets of experts at the same points, those of the first before those of the second."""
     return replace(second, totals=[merge(a, b) for a, b in zip(first.totals, second.totals, strict=True)])
-
-
-def _finish_chunk(rules: Sequence[AdditiveRule], outputs: Sequence[StandardMoments], chunk: slice, sums: _Sums) -> None:
-    for rule, total, output in zip(rules, sums.totals, outputs, strict=True):
-        write_moments(output, chunk, finish(rule, total, sums.context))

@@ -62,6 +62,10 @@ class View:
         moments = None if own is None else moments_as(x.dtype, own.moments)
         self.context = Context(prior, moments, committee.noise_variance, committee.own is not None)
 
+    def number(self, expert: int) -> int:
+        """Number of an expert in the whole committee."""
+        return self._committee.number(expert)
+
     def at(self, rows: Tensor) -> View:
         """The same of some of the points."""
         part = copy(self)

@@ -17,7 +17,7 @@ from gpcommittee.cli.work.model import NamedModel
 from gpcommittee.cli.work.rows import require_rows
 from gpcommittee.cli.work.talk import counted
 from gpcommittee.data import ColumnPlan, open_table, read_table
-from gpcommittee.errors import InvalidParameterError
+from gpcommittee.errors import InvalidInputError, InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.records import FloatArray, Prediction
@@ -99,6 +99,8 @@ def evaluate_table(
     GPCommitteeError
         If the table cannot be used.
     """
+    if data.is_dir():
+        raise InvalidInputError(f"'{data}' is a folder; evaluate scores one table. Give a file with at least one row.")
     plan = _with_target(named, target)
     source = open_table(data)
     table = read_table(source, plan, drop_missing=drop_missing)

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from gpcommittee import _settings
 from gpcommittee._held_out import AUTO, CANDIDATES
 from gpcommittee.aggregation import Rule
+from gpcommittee.cli.work.cluster import refuse_folder
 from gpcommittee.cli.work.columns import Columns
 from gpcommittee.cli.work.model import COLUMNS, named_inputs
 from gpcommittee.cli.work.rows import require_rows
 from gpcommittee.cli.work.talk import aligned, counted, duration, refuse_same_file, say
 from gpcommittee.data import ColumnPlan, TableRows, open_table, read_table, warn_constant_dates
+from gpcommittee.distributed import open_rows
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.estimator import CommitteeRegressor
 from gpcommittee.persistence import check_writable
@@ -63,7 +65,22 @@ def fit_table(
     """
     started = monotonic()
     _check_files(data, out, settings["checkpoint"])
-    _settings.device(settings["device"])
+    refuse_folder(data, settings.get("engine"))
+    if settings.get("engine") is None:
+        _settings.device(settings["device"])
+    if data.is_dir():
+        _refuse_conformal_rows(conformal_rows)
+        plan, model = _fit_folder(data, columns, settings, drop_missing, quiet)
+    else:
+        plan, model = _fit_file(data, columns, settings, conformal_rows, drop_missing, quiet)
+    _save(model, out, plan)
+    say(aligned(list(_summary(model, plan, monotonic() - started))), quiet=quiet)
+    say(f"Wrote the model {out}.", quiet=quiet)
+
+
+def _fit_file(
+    data: Path, columns: Columns, settings: Mapping[str, Any], conformal_rows: int, drop_missing: bool, quiet: bool
+) -> tuple[ColumnPlan, CommitteeRegressor]:
     plan, table = _read(data, columns, drop_missing)
     say(_table_line(data, plan, table), quiet=quiet)
     model = CommitteeRegressor(**settings, verbose=0 if quiet else 1)
@@ -71,9 +88,35 @@ def fit_table(
     model.fit(*_some(table, plan, fitted))
     if conformal_rows:
         model.conformalize(*_some(table, plan, held), aggregations=_rules(model))
-    _save(model, out, plan)
-    say(aligned(list(_summary(model, plan, monotonic() - started))), quiet=quiet)
-    say(f"Wrote the model {out}.", quiet=quiet)
+    return plan, model
+
+
+def _fit_folder(
+    data: Path, columns: Columns, settings: Mapping[str, Any], drop_missing: bool, quiet: bool
+) -> tuple[ColumnPlan, CommitteeRegressor]:
+    """Rows are read by the workers."""
+    source = open_rows(
+        data,
+        columns.target,
+        features=columns.features,
+        expand_dates=columns.expand_dates,
+        drop_missing=drop_missing,
+    )
+    plan = cast(ColumnPlan, source.plan)
+    say(
+        f"Found {counted(len(source.parts), 'part')} in {data.name}: "
+        f"{counted(len(plan.feature_names), 'feature')}, target {plan.target}.",
+        quiet=quiet,
+    )
+    return plan, CommitteeRegressor(**settings, verbose=0 if quiet else 1).fit(source, None)
+
+
+def _refuse_conformal_rows(conformal_rows: int) -> None:
+    if conformal_rows:
+        raise InvalidParameterError(
+            "--conformal-rows needs the rows in one table; of a folder, leave it out, or keep some rows in a file of "
+            "their own and call conformalize in Python."
+        )
 
 
 def split_rows(n_rows: int, n_held: int, seed: int) -> tuple[IntArray | slice, IntArray]:
@@ -121,7 +164,7 @@ def _read(data: Path, columns: Columns, drop_missing: bool) -> tuple[ColumnPlan,
 
 def _save(model: CommitteeRegressor, out: Path, plan: ColumnPlan) -> None:
     """Without the settings that concern this run and this machine only."""
-    model.set_params(verbose=0, checkpoint=None, n_jobs=None, memory_budget=None)
+    model.set_params(verbose=0, checkpoint=None, n_jobs=None, memory_budget=None, engine=None)
     model.save(out, metadata={COLUMNS: plan.to_dict()})
 
 

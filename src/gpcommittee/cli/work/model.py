@@ -45,7 +45,9 @@ def named_inputs(X: FloatArray, names: Sequence[str]) -> pa.Table:
     return pa.table({name: X[:, column] for column, name in enumerate(names)})
 
 
-def open_model(path: Path, features: tuple[str, ...] | None, settings: Mapping[str, Any]) -> NamedModel:
+def open_model(
+    path: Path, features: tuple[str, ...] | None, settings: Mapping[str, Any], engine: Any = None
+) -> NamedModel:
     """Load a model and find out which columns it needs.
 
     Parameters
@@ -55,6 +57,8 @@ def open_model(path: Path, features: tuple[str, ...] | None, settings: Mapping[s
         Columns in the model's order, for a model that does not know them.
     settings : mapping of str to object
         Instead of those in the file; None keeps the file's.
+    engine : dask.distributed.Client, optional
+        On which to predict.
 
     Raises
     ------
@@ -64,7 +68,8 @@ def open_model(path: Path, features: tuple[str, ...] | None, settings: Mapping[s
         If features are given and known, or needed and not given, or not as many as the model has.
     """
     regressor = CommitteeRegressor.load(path)
-    regressor.set_params(verbose=0, **{name: value for name, value in settings.items() if value is not None})
+    given = {name: value for name, value in settings.items() if value is not None}
+    regressor.set_params(verbose=0, engine=engine, **given)
     return NamedModel(path, regressor, _columns(path, regressor, features))
 
 

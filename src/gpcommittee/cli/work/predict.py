@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from gpcommittee._partitions import predict_source
+from gpcommittee.cli.work.cluster import refuse_folder
 from gpcommittee.cli.work.model import NamedModel
 from gpcommittee.cli.work.talk import counted, refuse_same_file, say
 from gpcommittee.data import TableRows, check_output, check_table, iter_batches, open_table, write_table
+from gpcommittee.distributed import open_points
 from gpcommittee.metrics import half_width_in_deviations
 from gpcommittee.progress import Stage, reporter_for
 from gpcommittee.records import FloatArray, IntArray
@@ -60,6 +63,10 @@ def predict_table(named: NamedModel, data: Path, out: Path, wanted: Wanted, *, b
     GPCommitteeError
         If the table or the output file cannot be used.
     """
+    refuse_folder(data, named.regressor.engine)
+    if data.is_dir():
+        _predict_folder(named, data, out, wanted, quiet)
+        return
     refuse_same_file("--out", check_output(out), {"DATA": data, "MODEL": named.path})
     deviations = _deviations(named, wanted)
     source = open_table(data)
@@ -70,6 +77,20 @@ def predict_table(named: NamedModel, data: Path, out: Path, wanted: Wanted, *, b
         predictions = _predictions(named, full_batches(parts, batch_rows), wanted, deviations, stage)
         n_written = write_table(out, OUTPUT, in_every_row(predictions, n_rows))
     say(_last_line(out, n_written, n_written - n_complete), quiet=quiet)
+
+
+def _predict_folder(named: NamedModel, data: Path, out: Path, wanted: Wanted, quiet: bool) -> None:
+    """Every partition to a file of its own, by the workers."""
+    refuse_same_file("--out", out, {"DATA": data, "MODEL": named.path})
+    named.regressor.set_params(verbose=0 if quiet else 1)
+    source = open_points(data, named.columns, named.regressor.n_features_in_, drop_missing=wanted.drop_missing)
+    done = predict_source(
+        named.regressor, source, out, wanted.aggregation, level=wanted.level, include_noise=not wanted.latent
+    )
+    empty = f"; {done.n_empty:,} of them empty, for rows with missing values" if done.n_empty else ""
+    kept = f" {counted(done.n_kept, 'file')} of an earlier run kept." if done.n_kept else ""
+    written = f"{counted(done.n_rows, 'row')} in {counted(done.n_files - done.n_kept, 'file')}"
+    say(f"Wrote {written} to {out}{empty}.{kept}", quiet=quiet)
 
 
 def full_batches(parts: Iterable[TableRows], batch_rows: int) -> Iterator[tuple[IntArray, FloatArray]]:

@@ -10,6 +10,8 @@ import typer
 
 from gpcommittee.errors import InvalidParameterError
 
+GIBIBYTE, MEBIBYTE = 2.0**30, 2.0**20
+
 
 def say(text: str, *, quiet: bool) -> None:
     """A line on standard output, unless quiet."""
@@ -84,3 +86,12 @@ def _same(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return os.path.samefile(one, other)
     return one.resolve() == other.resolve()
+
+
+def size(n_bytes: float) -> str:
+    """Bytes as people say them.
+
+    >>> size(2e6), size(2.5e9)
+    ('1.91 MiB', '2.33 GiB')
+    """
+    return f"{n_bytes / GIBIBYTE:.3g} GiB" if n_bytes > 0.1 * GIBIBYTE else f"{n_bytes / MEBIBYTE:.3g} MiB"

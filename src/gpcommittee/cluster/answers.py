@@ -1,0 +1,199 @@
+"""Predictions of any rules at test points of this process, batch by batch on a cluster."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
+from gpcommittee.cluster.npae import chunk_size, in_one_precision, submit_npae
+from gpcommittee.cluster.predict import (
+    EXPERTS_PER_TASK,
+    Answer,
+    Numerics,
+    submit_additive,
+    submit_communication_mean,
+    with_boxes,
+)
+from gpcommittee.cluster.sharded import ShardedRows
+from gpcommittee.cluster.worker import Model
+from gpcommittee.prediction.budget import DEFAULT_SHARE, GIBIBYTE
+from gpcommittee.prediction.predict import mean_is_communication
+from gpcommittee.progress import Reporter
+from gpcommittee.records import FloatArray, Prediction
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+BATCH = 16_384
+"""Test points of a batch: computing every factor anew then takes some per cent of the work. Fixed, so that the numbers
+depend on nothing else."""
+
+BATCH_OF_NEAREST = 4 * BATCH
+"""The same where an expert is evaluated at few of the points."""
+
+TASKS_PER_THREAD = 4
+"""Tasks in flight for each thread of the workers, about: enough to keep them busy while a batch ends."""
+
+
+def predict_on_cluster(
+    rows: ShardedRows,
+    model: Model,
+    X: FloatArray,
+    rules: Sequence[Rule],
+    reporter: Reporter,
+    *,
+    mean_only: bool = False,
+    memory_budget: float | None = None,
+) -> Answer:
+    """Predictions of several rules at the same test points.
+
+    Parameters
+    ----------
+    rows : ShardedRows
+    model : Model
+    X : ndarray, shape (n_points, n_features)
+        Test inputs in their original units.
+    rules : sequence of Rule
+    reporter : Reporter
+    mean_only : bool
+        Leave out the variances, and the work that only they need.
+    memory_budget : float, optional
+        GiB that one task of NPAE may take. Default: half of a worker's memory for each of its threads.
+
+    Returns
+    -------
+    Answer
+        One prediction per rule, in their order, in the target's units.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If an expert's covariance cannot be factored.
+    MemoryBudgetError
+        If NPAE is asked for and does not fit the memory budget.
+    WorkerError
+        If a task failed for good.
+    """
+    if len(X) == 0:
+        return Answer([_without_points(mean_only)] * len(rules), Numerics())
+    found: dict[int, Prediction] = {}
+    numerics = Numerics()
+    nested = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE)]
+    additive = [i for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)]
+    for numbers, run in ((nested, _run_npae), (additive, _run_additive)):
+        if numbers:
+            answer = run(rows, model, X, [rules[i] for i in numbers], reporter, mean_only, memory_budget)
+            found.update(zip(numbers, answer.predictions, strict=True))
+            numerics = numerics.and_of(answer.numerics)
+    return Answer([found[i] for i in range(len(rules))], numerics)
+
+
+def _run_additive(
+    rows: ShardedRows,
+    model: Model,
+    X: FloatArray,
+    rules: Sequence[Any],
+    reporter: Reporter,
+    mean_only: bool,
+    memory_budget: float | None,
+) -> Answer:
+    model = with_boxes(rows, model)
+    kept = rows.cluster.keep("model", model)
+    size = BATCH_OF_NEAREST if any(map(model.sums_nearest, rules)) else BATCH
+    tasks_per_batch = sum(1 for _ in rows.units(EXPERTS_PER_TASK)) + 1
+
+    def submit(points: FloatArray) -> Future[Any]:
+        if mean_only and mean_is_communication(rules, rows.n_experts):
+            return submit_communication_mean(rows, kept, len(rules), points)
+        return submit_additive(rows, kept, rules, points, mean_only)
+
+    return _together(rows, X, size, submit, tasks_per_batch, reporter)
+
+
+def _run_npae(
+    rows: ShardedRows,
+    model: Model,
+    X: FloatArray,
+    rules: Sequence[Any],
+    reporter: Reporter,
+    mean_only: bool,
+    memory_budget: float | None,
+) -> Answer:
+    sound, size = npae_chunk(rows, model, memory_budget)
+    kept = rows.cluster.keep("model", sound)
+    n_groups = sum(1 for _ in rows.units(EXPERTS_PER_TASK)) + 1
+
+    def submit(points: FloatArray) -> Future[Any]:
+        return submit_npae(rows, kept, rules, points, mean_only)
+
+    return _together(rows, X, size, submit, n_groups * (n_groups + 1) // 2, reporter)
+
+
+def npae_chunk(rows: ShardedRows, model: Model, memory_budget: float | None) -> tuple[Model, int]:
+    """The model in a precision in which NPAE can factor all experts, and the test points of its chunks.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If NPAE does not fit the memory budget.
+    """
+    default = DEFAULT_SHARE * rows.cluster.memory_per_thread()
+    budget = default if memory_budget is None else memory_budget * GIBIBYTE
+    sound = in_one_precision(rows, model)
+    return sound, chunk_size(rows.placed.sizes, sound.kernel.dtype.itemsize, budget)
+
+
+def _together(
+    rows: ShardedRows,
+    X: FloatArray,
+    size: int,
+    submit: Callable[[FloatArray], Future[Any]],
+    tasks_per_batch: int,
+    reporter: Reporter,
+) -> Answer:
+    """All batches; a few are in flight at a time."""
+    batches = (X[start : start + size] for start in range(0, len(X), size))
+    answers = []
+    in_flight = 1 + -(-TASKS_PER_THREAD * rows.cluster.n_threads // tasks_per_batch)
+    with reporter.stage("predict", len(X), unit="points") as stage:
+        for answer in _in_order(rows, map(submit, batches), in_flight):
+            answers.append(answer)
+            stage.advance(len(answer.predictions[0].mean))
+    return joined_answers(*answers)
+
+
+def joined_answers(*answers: Answer) -> Answer:
+    """The answer at the points of several, one after another; at least one."""
+    numerics = answers[0].numerics
+    for answer in answers[1:]:
+        numerics = numerics.and_of(answer.numerics)
+    return Answer([_joined(parts) for parts in zip(*(a.predictions for a in answers), strict=True)], numerics)
+
+
+def _in_order(rows: ShardedRows, submitted: Iterator[Future[Any]], in_flight: int) -> Iterator[Answer]:
+    waiting = deque(islice(submitted, in_flight))
+    while waiting:
+        yield rows.cluster.result(waiting.popleft())
+        waiting.extend(islice(submitted, 1))
+
+
+def _joined(parts: Sequence[Prediction]) -> Prediction:
+    def whole(arrays: Sequence[FloatArray | None]) -> FloatArray | None:
+        known = [array for array in arrays if array is not None]
+        return np.concatenate(known) if known else None
+
+    return Prediction(
+        np.concatenate([part.mean for part in parts]),
+        whole([part.var_latent for part in parts]),
+        whole([part.var_noisy for part in parts]),
+    )
+
+
+def _without_points(mean_only: bool) -> Prediction:
+    none = np.empty(0)
+    return Prediction(none, None, None) if mean_only else Prediction(none, none, none)

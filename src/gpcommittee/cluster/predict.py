@@ -1,0 +1,240 @@
+"""Predictions on a cluster: test points go to where the experts are, and sums come together in a tree.
+
+A batch of test points and some experts of a shard make one task, which runs the streaming code of one machine. Its sums
+are merged with others', a few at a time and in the order of the experts, and finished on a worker (the paper's
+multi-layer computing, end of section 3.1). Factors are computed anew by every task, block by block: a few per cent of
+the work at a full batch. A tolerance has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, finish, merge
+from gpcommittee.aggregation.accumulator import at_points, joined, side_by_side
+from gpcommittee.cluster.sharded import ShardedRows
+from gpcommittee.cluster.worker import Model, Rows, engine_on
+from gpcommittee.engines import Engine
+from gpcommittee.experts import Committee
+from gpcommittee.prediction import FactorStore, Request
+from gpcommittee.prediction.boxes import in_metric_of
+from gpcommittee.prediction.nearest import nearest_sums
+from gpcommittee.prediction.predict import communication_mean, in_target_units
+from gpcommittee.prediction.request import empty_moments, write_moments
+from gpcommittee.prediction.stream import Sums, chunk_sums
+from gpcommittee.progress import SilentReporter
+from gpcommittee.records import FloatArray, Moments, Prediction, Shard
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+EXPERTS_PER_TASK = 16
+"""Experts of one task: a block's factors are held at a time, and a test batch has enough tasks for many workers."""
+
+FAN_IN = 8
+"""Sums that one task merges."""
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What it took to factor experts.
+
+    Attributes
+    ----------
+    largest_jitter : float
+        As a share of the mean prior variance.
+    in_double : frozenset of int
+        Experts that float32 could not factor.
+    """
+
+    largest_jitter: float = 0.0
+    in_double: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, store: FactorStore) -> Numerics:
+        """Of a store's factors."""
+        return cls(store.largest_jitter, frozenset(map(store.committee.number, store.in_double)))
+
+    def and_of(self, other: Numerics) -> Numerics:
+        """Of both."""
+        return Numerics(max(self.largest_jitter, other.largest_jitter), self.in_double | other.in_double)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Predictions of every rule at a batch of test points."""
+
+    predictions: list[Prediction]
+    numerics: Numerics
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sums of some experts at a batch of test points.
+
+    Attributes
+    ----------
+    totals : list of Accumulator
+        One per rule.
+    context : Context or None
+        Of the communication expert's part.
+    numerics : Numerics
+    """
+
+    totals: list[Accumulator]
+    context: Context | None
+    numerics: Numerics
+
+
+def with_boxes(rows: ShardedRows, model: Model) -> Model:
+    """The model with the boxes around all experts' rows, if predictions may sum the nearest experts."""
+    if model.n_nearest is None or model.boxes is not None:
+        return model
+    communication = torch.tensor(rows.placed.communication_X)
+    boxes = in_metric_of(model.kernel, model.hyperparameters.kernel, communication, *rows.corners)
+    return replace(model, boxes=boxes)
+
+
+def submit_additive(
+    rows: ShardedRows, model: Future[Any], rules: Sequence[AdditiveRule], X: FloatArray | Future[Any], mean_only: bool
+) -> Future[Any]:
+    """Start the prediction of a batch.
+
+    Parameters
+    ----------
+    rows : ShardedRows
+    model : Future of Model
+    rules : sequence of AdditiveRule
+    X : ndarray, shape (n_points, n_features), or Future of one
+        At least one point, in original units.
+    mean_only : bool
+
+    Returns
+    -------
+    Future of Answer
+    """
+    cluster, chosen = rows.cluster, list(rules)
+    points = cluster.kept("points", X)
+    common = (model, chosen, points, rows.communication)
+    parts = [cluster.submit("predict", "the communication expert", _own_part, *common)]
+    if any(rule.experts is not Experts.NONE for rule in rules):
+        parts += [
+            cluster.submit("predict", unit.about, _shard_part, *common, unit.shard, (unit.first, unit.stop))
+            for unit in rows.units(EXPERTS_PER_TASK)
+        ]
+    while len(parts) > FAN_IN:
+        groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+        parts = [cluster.submit("merge", "sums of experts", _merged, *group) for group in groups]
+    return cluster.submit("finish", "sums of experts", _finished, model, chosen, mean_only, *parts)
+
+
+def submit_communication_mean(
+    rows: ShardedRows, model: Future[Any], n_rules: int, X: FloatArray | Future[Any]
+) -> Future[Any]:
+    """Start the prediction of the communication expert's mean at a batch, for so many rules."""
+    return rows.cluster.submit(
+        "predict", "the communication expert", _communication_mean, model, n_rules, X, rows.communication
+    )
+
+
+def _own_part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, communication: Rows) -> Part:
+    """The communication expert's own, with the context."""
+    return _part(model, rules, X, model.committee(communication), first=0)
+
+
+def _shard_part(
+    model: Model,
+    rules: Sequence[AdditiveRule],
+    X: FloatArray,
+    communication: Rows,
+    shard: Shard,
+    experts: tuple[int, int],
+) -> Part:
+    return replace(_part(model, rules, X, model.committee(communication, shard, experts), first=1), context=None)
+
+
+def _part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, committee: Committee, first: int) -> Part:
+    """Experts from a first one at all points, a block's factors at a time."""
+    store = FactorStore(committee, 0.0, model.calibrated)
+    request = Request(committee, model.scaling, X)
+    engine = engine_on(model.device)
+    others = [rule for rule in rules if not model.sums_nearest(rule)]
+    totals: dict[int, Accumulator] = {}
+    context: Context | None = None
+    if others:
+        chunks = [sums for _, sums in chunk_sums(others, request, store, engine, SilentReporter(), first)]
+        context = _joined_context(chunks)
+        found = [side_by_side([sums.totals[i] for sums in chunks]) for i in range(len(others))]
+        totals.update(zip((i for i, rule in enumerate(rules) if rule in others), found, strict=True))
+    for i, rule in enumerate(rules):
+        if model.sums_nearest(rule):
+            totals[i], own = _nearest_part(model, rule, request, store, engine, first)
+            context = own if context is None or context.communication is None else context
+    assert context is not None
+    return Part([totals[i] for i in range(len(rules))], context, Numerics.of(store))
+
+
+def _nearest_part(
+    model: Model, rule: AdditiveRule, request: Request, store: FactorStore, engine: Engine, first: int
+) -> tuple[Accumulator, Context]:
+    """The nearest experts among those of the store, in the order of the points."""
+    parts = list(nearest_sums(rule, request, store, engine, SilentReporter(), model.nearest, first))
+    order = torch.from_numpy(np.argsort(np.concatenate([rows for rows, _ in parts])))
+    total = at_points(side_by_side([sums.totals[0] for _, sums in parts]), order)
+    context = _joined_context([sums for _, sums in parts])
+    known = context.communication
+    return total, replace(
+        context,
+        prior_variance=context.prior_variance[order],
+        communication=None
+        if known is None
+        else replace(known, mean=known.mean[order], var_latent=known.var_latent[order]),
+    )
+
+
+def _joined_context(chunks: Sequence[Sums]) -> Context:
+    contexts = [sums.context for sums in chunks]
+    known = [context.communication for context in contexts if context.communication is not None]
+    communication = (
+        Moments(
+            joined([moments.mean for moments in known]),
+            joined([moments.var_latent for moments in known]),
+            known[0].dispersion,
+        )
+        if known
+        else None
+    )
+    prior = joined([context.prior_variance for context in contexts])
+    return Context(prior, communication, contexts[0].noise_variance)
+
+
+def _merged(*parts: Part) -> Part:
+    """In their order."""
+    whole = parts[0]
+    for part in parts[1:]:
+        totals = [merge(a, b) for a, b in zip(whole.totals, part.totals, strict=True)]
+        whole = Part(totals, whole.context, whole.numerics.and_of(part.numerics))
+    return whole
+
+
+def _finished(model: Model, rules: Sequence[AdditiveRule], mean_only: bool, *parts: Part) -> Answer:
+    whole = _merged(*parts)
+    assert whole.context is not None
+    predictions = []
+    for rule, total in zip(rules, whole.totals, strict=True):
+        moments = empty_moments(len(whole.context.prior_variance))
+        write_moments(moments, slice(None), finish(rule, total, whole.context))
+        predictions.append(in_target_units(moments, model.noise_variance, model.scaling, mean_only))
+    return Answer(predictions, whole.numerics)
+
+
+def _communication_mean(model: Model, n_rules: int, X: FloatArray, communication: Rows) -> Answer:
+    committee = model.committee(communication)
+    store = FactorStore(committee, 0.0, model.calibrated)
+    mean = communication_mean(Request(committee, model.scaling, X), store, engine_on(model.device))
+    return Answer([mean] * n_rules, Numerics.of(store))

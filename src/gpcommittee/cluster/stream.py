@@ -1,0 +1,117 @@
+"""Predictions of one rule at points that lie on the cluster, for files that workers write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
+from gpcommittee.cluster.answers import joined_answers, npae_chunk
+from gpcommittee.cluster.npae import submit_npae
+from gpcommittee.cluster.predict import Answer, submit_additive, with_boxes
+from gpcommittee.cluster.sharded import ShardedRows, digests
+from gpcommittee.cluster.tasks import Refusal
+from gpcommittee.cluster.worker import Model
+from gpcommittee.prediction import scaled
+from gpcommittee.records import FloatArray
+from gpcommittee.training.checkpoint import fingerprint
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+COLUMNS = ("mean", "std", "lower", "upper")
+"""Of a file of predictions."""
+
+
+def submitter(
+    rows: ShardedRows, model: Model, rule: Rule, memory_budget: float | None
+) -> Callable[[Future[Any], int], Future[Any]]:
+    """How points on the cluster are predicted.
+
+    Parameters
+    ----------
+    rows : ShardedRows
+    model : Model
+    rule : Rule
+    memory_budget : float or None
+        GiB that one task of NPAE may take.
+
+    Returns
+    -------
+    callable
+        From a future of points and their number, at least 1, to a future of an answer.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If NPAE does not fit the memory budget.
+    """
+    cluster = rows.cluster
+    if isinstance(rule, AdditiveRule):
+        kept = cluster.keep("model", with_boxes(rows, model))
+        return lambda points, n_points: submit_additive(rows, kept, [rule], points, mean_only=False)
+    sound, size = npae_chunk(rows, model, memory_budget)
+    kept, nested = cluster.keep("model", sound), cast(NPAE, rule)
+
+    def submit(points: Future[Any], n_points: int) -> Future[Any]:
+        chunks = [
+            cluster.submit("points", "test points", _some, points, start, start + size)
+            for start in range(0, n_points, size)
+        ]
+        answers = [submit_npae(rows, kept, [nested], chunk, mean_only=False) for chunk in chunks]
+        return cluster.submit("join", "test points", joined_answers, *answers)
+
+    return submit
+
+
+def to_columns(
+    answer: Answer | Refusal, deviations: float, scale: float, include_noise: bool
+) -> Mapping[str, FloatArray]:
+    """Columns of a file, on a worker.
+
+    Parameters
+    ----------
+    answer : Answer
+        Of one rule.
+    deviations : float
+        Half the width of an interval, in standard deviations.
+    scale : float
+        Of variances.
+    include_noise : bool
+        Standard deviations of a new observation; otherwise of the function value.
+
+    Raises
+    ------
+    GPCommitteeError
+        As a task before this one raised it.
+    """
+    if isinstance(answer, Refusal):
+        raise answer.error
+    prediction = scaled(answer.predictions[0], scale)
+    variance = prediction.var_noisy if include_noise else cast(FloatArray, prediction.var_latent).clip(min=0.0)
+    mean, std = prediction.mean, np.sqrt(cast(FloatArray, variance))
+    values = (mean, std, mean - deviations * std, mean + deviations * std)
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def identity_of(rows: ShardedRows, model: Model, *question: object) -> str:
+    """What tells this model, and what is asked of it, from any other."""
+    scaling, placed = model.scaling, rows.placed
+    arrays = (
+        model.hyperparameters.kernel,
+        np.array([model.hyperparameters.log_noise_variance, scaling.y_mean, scaling.y_scale]),
+        scaling.x_mean,
+        scaling.x_scale,
+        placed.communication_X,
+        placed.communication_y,
+        placed.sizes,
+        digests(rows.held),
+    )
+    settings = (model.kernel.identity, str(model.kernel.dtype), model.calibrated, model.n_nearest, *question)
+    return fingerprint(settings, arrays)
+
+
+def _some(points: FloatArray, start: int, stop: int) -> FloatArray:
+    return points[start:stop]

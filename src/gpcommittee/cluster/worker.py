@@ -1,0 +1,117 @@
+"""What a task makes of its inputs on a worker: a committee or blocks of some experts, on the worker's own device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from gpcommittee.aggregation import AdditiveRule
+from gpcommittee.engines import SerialEngine
+from gpcommittee.engines.device import batch_memory
+from gpcommittee.experts import Committee
+from gpcommittee.kernels import KernelFunction
+from gpcommittee.prediction.boxes import Boxes
+from gpcommittee.prediction.nearest import Nearest, sums_nearest
+from gpcommittee.records import FloatArray, Hyperparameters, Shard, Standardisation
+from gpcommittee.training.objective import Block
+
+Rows = tuple[FloatArray, FloatArray]
+"""Standardised inputs and target of the communication set."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A committee without its rows.
+
+    Attributes
+    ----------
+    kernel : KernelFunction
+    hyperparameters : Hyperparameters
+    scaling : Standardisation
+    calibrated : bool
+        Whether variances are calibrated.
+    device : str
+        On which every worker computes.
+    n_nearest : int or None
+        Experts that predictions sum at each point, the nearest ones. None: all.
+    boxes : Boxes or None
+        Around the rows of all experts, where the nearest are needed.
+    """
+
+    kernel: KernelFunction
+    hyperparameters: Hyperparameters
+    scaling: Standardisation
+    calibrated: bool
+    device: str
+    n_nearest: int | None = None
+    boxes: Boxes | None = None
+
+    @property
+    def noise_variance(self) -> float:
+        """Noise variance on a target of variance 1."""
+        return self.hyperparameters.noise_variance
+
+    @property
+    def nearest(self) -> Nearest:
+        """Which experts are summed at a point, where not all are."""
+        if self.boxes is None or self.n_nearest is None:
+            raise ValueError("The model sums all experts, or does not know where they are.")
+        return Nearest(self.boxes, self.n_nearest)
+
+    def sums_nearest(self, rule: AdditiveRule) -> bool:
+        """Whether a rule sums the nearest experts alone."""
+        return self.boxes is not None and sums_nearest(rule, len(self.boxes.lower), self.n_nearest)
+
+    def committee(
+        self, communication: Rows, shard: Shard | None = None, experts: tuple[int, int] | None = None
+    ) -> Committee:
+        """The communication expert and some of a shard's experts, on the worker's device.
+
+        Parameters
+        ----------
+        communication : (X, y)
+        shard : Shard, optional
+            Default: the communication expert alone.
+        experts : (first, stop), optional
+            Counted from 0 in the shard. Default: all of them.
+        """
+        X, y, offsets, first_expert = *communication, np.array([0, len(communication[1])]), 1
+        if shard is not None:
+            first, stop = experts or (0, shard.n_experts)
+            bounds = shard.offsets[first : stop + 1]
+            rows = slice(int(bounds[0]), int(bounds[-1]))
+            X, y = np.concatenate([X, shard.X[rows]]), np.concatenate([y, shard.y[rows]])
+            offsets = np.append(offsets[:1], offsets[1] + bounds - bounds[0])
+            first_expert = shard.first_expert + first
+        kernel = on_device(self.kernel, self.device)
+        return Committee(
+            kernel, self.hyperparameters, _tensor(kernel, X), _tensor(kernel, y), offsets, first_expert=first_expert
+        )
+
+
+def on_device(kernel: KernelFunction, device: str) -> KernelFunction:
+    """A kernel on the worker's device."""
+    return kernel if torch.device(device) == kernel.device else kernel.on(device)
+
+
+def engine_on(device: str) -> SerialEngine:
+    """One worker's engine: on CUDA experts go in batches."""
+    return SerialEngine(batch_memory(torch.device(device)))
+
+
+def block_of(kernel: KernelFunction, rows: Rows) -> Block:
+    """The communication set as an expert's block."""
+    return _tensor(kernel, rows[0]), _tensor(kernel, rows[1])
+
+
+def blocks_of(kernel: KernelFunction, shard: Shard, experts: tuple[int, ...]) -> list[Block]:
+    """Blocks of some of a shard's experts, counted from 0 in the shard."""
+    rows = [slice(int(shard.offsets[e]), int(shard.offsets[e + 1])) for e in experts]
+    return [(_tensor(kernel, shard.X[one]), _tensor(kernel, shard.y[one])) for one in rows]
+
+
+def _tensor(kernel: KernelFunction, values: FloatArray) -> torch.Tensor:
+    """A copy: what Dask hands over cannot be written to, of which PyTorch warns."""
+    return torch.tensor(values, dtype=kernel.dtype, device=kernel.device)
