@@ -1,6 +1,6 @@
 # Every target builds what it needs in .venv; stamp files keep repeated runs quick.
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist loadfile
 STUDY_ARGS ?=
 SPEED_ARGS ?=
 PEERS_ARGS ?=
