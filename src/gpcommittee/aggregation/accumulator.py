@@ -177,24 +177,25 @@ def merge(first: Accumulator, second: Accumulator) -> Accumulator:
 
 
 def side_by_side(parts: Sequence[Accumulator]) -> Accumulator:
-    """One accumulator of the points of several.
+    """One accumulator of the points of several sums; where one has no term, a term of nothing leads.
 
     Parameters
     ----------
     parts : sequence of Accumulator
-        Of the same experts at different test points; at least one.
+        Sums, or averages of the same experts, at different test points; at least one.
 
     Returns
     -------
     Accumulator
         On the CPU.
     """
-    leads = [part.lead for part in parts if part.lead is not None]
     log_weights = [part.log_weight for part in parts if part.log_weight is not None]
+    led = any(part.lead is not None for part in parts)
+    leads = [part.lead or Term(*[torch.zeros_like(part.precision)] * (1 + SUMS)) for part in parts]
     return Accumulator.of(
-        parts[0].count,
+        max(part.count for part in parts),
         map(joined, zip(*(part.sums for part in parts), strict=True)),
-        Term(*map(joined, zip(*(lead.values for lead in leads), strict=True))) if leads else None,
+        Term(*map(joined, zip(*(lead.values for lead in leads), strict=True))) if led else None,
         joined(log_weights) if log_weights else None,
     )
 
