@@ -67,8 +67,6 @@ def _predictions(committee: Committee, kernel: str, options: Options) -> Row:
     model = CommitteeRegressor(
         kernel, n_experts=committee.n_experts, partition="random", optimizer=None, n_jobs=1, random_state=0
     )
-    if "tolerance" in model.get_params():
-        model.set_params(tolerance=0.0)
     model.fit(committee.X.numpy(), committee.y.numpy())
     x = torch.randn(CHUNK, N_FEATURES, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).numpy()
     shares = shares_of_dgemm(lambda: model.predict(x, return_std=True), _flops(options), options.repeats)

@@ -26,6 +26,8 @@ class Options:
         Test points there: all, and those at which every expert is summed for comparison.
     tolerance : float
         Of the second pass there.
+    nearest : int
+        Experts at each point in the third.
     rows, plan_test_rows : int
         Training and test rows of geoid and electric in ``plan``.
     kin40k_rows : int or None
@@ -44,6 +46,7 @@ class Options:
     test_rows: int = 20_000
     full_rows: int = 2_048
     tolerance: float = 1e-3
+    nearest: int = 32
     rows: int = 50_000
     plan_test_rows: int = 20_000
     kin40k_rows: int | None = None

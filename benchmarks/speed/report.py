@@ -109,7 +109,7 @@ SECTIONS: Mapping[str, Sequence[Section]] = {
             "of an observation.",
             {
                 "experts": ("n_experts", "{:,}"),
-                "tolerance": ("tolerance", "{:g}"),
+                "summed": ("summed", "{}"),
                 "test points": ("n_test", "{:,}"),
                 "CPU ms a point": ("cpu_ms_per_point", "{:.3f}"),
                 "growth": ("growth", "{:.2f}"),

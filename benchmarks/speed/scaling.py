@@ -1,8 +1,8 @@
-"""Processor time per test point against the number of experts, on the geoid: every expert, and those that matter.
+"""Processor time per test point against the number of experts, on the geoid: all experts, and ways to sum fewer.
 
 Hyperparameters are learned once, on the smallest committee. Every expert is summed at the first ``full_rows`` test
-points, where the change by a tolerance is measured; with a tolerance all ``test_rows`` are predicted, since leaving
-experts out pays where test points lie close together.
+points, where the changes are measured; otherwise all ``test_rows`` are predicted, since leaving experts out pays where
+test points lie close together.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEARNING_EVALUATIONS = 30
 
 
 def scaling(options: Options) -> list[Row]:
-    """One row per number of experts and tolerance."""
+    """One row per number of experts and way to sum them."""
     kept = _learned(options)
     rows: list[Row] = []
     for n_experts in options.experts:
@@ -56,11 +56,6 @@ def changes(full: Prediction, reduced: Prediction) -> Row:
     }
 
 
-def knows_tolerance() -> bool:
-    """Whether this version of the estimator can leave experts out."""
-    return "tolerance" in CommitteeRegressor().get_params()
-
-
 def _learned(options: Options) -> Mapping[str, object]:
     """Settings that keep hyperparameters learned on the smallest committee."""
     data = _rows(min(options.experts), options)
@@ -76,23 +71,25 @@ def _rows(n_experts: int, options: Options) -> RegressionData:
 
 
 def _of_size(n_experts: int, data: RegressionData, kept: Mapping[str, object], options: Options) -> list[Row]:
-    model = CommitteeRegressor(**kept, n_experts=n_experts, random_state=0, n_jobs=1)  # type: ignore[arg-type]
-    model.fit(data.X_train, data.y_train)
+    settings = {**kept, "calibration": "loo", "n_experts": n_experts, "random_state": 0, "n_jobs": 1}
+    model = CommitteeRegressor(**settings).fit(data.X_train, data.y_train)  # type: ignore[arg-type]
     X_full = data.X_test[: options.full_rows]
-    full, row = _measured(model, X_full, data, tolerance=0.0)
-    if not knows_tolerance():
-        print("  no tolerance: this version of the estimator cannot leave experts out", flush=True)
-        return [row]
-    reduced, reduced_row = _measured(model, data.X_test, data, tolerance=options.tolerance)
-    return [row, {**reduced_row, **changes(full, _first(reduced, len(X_full)))}]
+    full, row = _measured(model, X_full, data, "all", {"nearest_experts": "all"})
+    rows = [row]
+    for summed, settings in (
+        (f"all, to {options.tolerance:g}", {"nearest_experts": "all", "tolerance": options.tolerance}),
+        (f"{options.nearest} nearest", {"nearest_experts": options.nearest}),
+    ):
+        reduced, row = _measured(model, data.X_test, data, summed, settings)
+        rows.append({**row, **changes(full, _first(reduced, len(X_full)))})
+    return rows
 
 
 def _measured(
-    model: CommitteeRegressor, X: FloatArray, data: RegressionData, tolerance: float
+    model: CommitteeRegressor, X: FloatArray, data: RegressionData, summed: str, settings: Mapping[str, object]
 ) -> tuple[Prediction, Row]:
     """The second of two predictions, which finds the factors of the first, and the time of both."""
-    if knows_tolerance():
-        model.set_params(tolerance=tolerance)
+    model.set_params(**{"tolerance": 0.0, **settings})
     forget_peak_memory()
     before = measure_dgemm_rate(1)
     _, first = timed(lambda: model.predict_rules(X, ["grbcm"]))
@@ -104,7 +101,7 @@ def _measured(
         "n_experts": n_experts,
         "n_rows": len(data.X_train),
         "n_test": len(X),
-        "tolerance": tolerance,
+        "summed": summed,
         "first_cpu_seconds": first.cpu,
         "cpu_seconds": second.cpu,
         "cpu_ms_per_point": 1e3 * second.cpu / len(X),
@@ -114,7 +111,7 @@ def _measured(
         "dgemm_gflops": rate / 1e9,
         "dgemm_gflops_before": before / 1e9,
     }
-    print(f"  {n_experts} experts, tolerance {tolerance:g}: {row['cpu_ms_per_point']:.3f} ms a point", flush=True)
+    print(f"  {n_experts} experts, {summed}: {row['cpu_ms_per_point']:.3f} ms a point", flush=True)
     return prediction, row
 
 
@@ -125,8 +122,8 @@ def _first(prediction: Prediction, n: int) -> Prediction:
 
 
 def _with_growth(row: Row, rows: list[Row]) -> Row:
-    """Time per test point, in matrix products, over that of the smallest committee at the same tolerance."""
-    smallest = next(other for other in rows if other["tolerance"] == row["tolerance"])
+    """Time per test point, in matrix products, over that of the smallest committee in the same way."""
+    smallest = next(other for other in rows if other["summed"] == row["summed"])
     return {**row, "growth": _products(row) / _products(smallest)}
 
 

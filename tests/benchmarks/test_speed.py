@@ -13,7 +13,6 @@ from benchmarks.paper.measure import Row
 from benchmarks.speed import __main__ as command
 from benchmarks.speed import plan as planning
 from benchmarks.speed import planned
-from benchmarks.speed import scaling as scaled
 from benchmarks.speed.dgemm import Shares, shares_of_dgemm
 from benchmarks.speed.latency import latency
 from benchmarks.speed.likelihood import likelihood
@@ -71,12 +70,12 @@ def test_likelihood_and_moments_have_a_row_per_kernel_and_question() -> None:
 
 def test_scaling_has_every_size_and_its_growth_from_the_smallest() -> None:
     rows = scaling(TINY)
-    full = [row for row in rows if row["tolerance"] == 0.0]
+    full = [row for row in rows if row["summed"] == "all"]
     assert [row["n_experts"] for row in full] == list(TINY.experts)
     assert [row["n_rows"] for row in full] == [75, 150]
     assert full[0]["growth"] == 1.0
-    of_tolerance = frozenset() if scaled.knows_tolerance() else frozenset({"mean_change", "variance_change"})
-    assert_shown("scaling", rows, without=of_tolerance)
+    assert {row["summed"] for row in rows} == {"all", "all, to 0.001", "32 nearest"}
+    assert_shown("scaling", rows)
 
 
 def test_changes_are_in_deviations_of_an_observation_and_relative_for_the_variance() -> None:
