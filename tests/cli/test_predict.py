@@ -55,6 +55,17 @@ def test_the_tolerance_is_that_of_the_library(model: Path, new: Path) -> None:
     assert "not a finite number of at least 0" in refused.stderr
 
 
+def test_the_nearest_experts_are_those_of_the_library(model: Path, new: Path) -> None:
+    regressor = CommitteeRegressor.load(model).set_params(nearest_experts=1)
+    expected = regressor.predict(read(new).select(["a", "b"]), return_std=True)
+    found = predict(model, new, "out.parquet", "--nearest-experts", "1")[:, :2]
+    np.testing.assert_array_equal(found, np.column_stack(expected))
+    assert (found != in_python(model, new)).any()
+    for value in ("0", "some"):
+        refused = run("predict", model, new, "--out", new.parent / "o.csv", "--nearest-experts", value, code=2)
+        assert "neither a number of at least 1" in " ".join(refused.stderr.replace("│", " ").split())
+
+
 def test_latent_uncertainty_leaves_the_noise_out(model: Path, new: Path) -> None:
     found = predict(model, new, "out.parquet", "--latent")[:, :2]
     np.testing.assert_array_equal(found, in_python(model, new, include_noise=False))
@@ -243,6 +254,7 @@ def test_conformal_intervals_that_cannot_be(conformal_model: Path, new: Path) ->
          "Fit with more --conformal-rows, or ask for a lower level."),
         (("--aggregation", "npae"), "or fit with the other one as --aggregation."),
         (("--tolerance", "0.1"), "Set it back, or fit again with the present setting."),
+        (("--nearest-experts", "1"), "Set it back, or fit again with the present setting."),
     ):  # fmt: skip
         assert message in run("predict", conformal_model, new, "--out", out, *options, code=1).stderr
     assert not out.exists()
