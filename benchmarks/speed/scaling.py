@@ -76,11 +76,12 @@ def _of_size(n_experts: int, data: RegressionData, kept: Mapping[str, object], o
     X_full = data.X_test[: options.full_rows]
     full, row = _measured(model, X_full, data, "all", {"nearest_experts": "all"})
     rows = [row]
-    for summed, settings in (
+    fewer: tuple[tuple[str, Mapping[str, object]], ...] = (
         (f"all, to {options.tolerance:g}", {"nearest_experts": "all", "tolerance": options.tolerance}),
         (f"{options.nearest} nearest", {"nearest_experts": options.nearest}),
-    ):
-        reduced, row = _measured(model, data.X_test, data, summed, settings)
+    )
+    for summed, way in fewer:
+        reduced, row = _measured(model, data.X_test, data, summed, way)
         rows.append({**row, **changes(full, _first(reduced, len(X_full)))})
     return rows
 
