@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar, Literal, get_args
 
@@ -54,6 +54,12 @@ class Context:
     communication: Moments | None
     noise_variance: float
     own_variances: bool = False
+
+    def at(self, points: Tensor) -> Context:
+        """The same at some of the points, or in another order."""
+        known = self.communication
+        communication = None if known is None else known.at(points)
+        return replace(self, prior_variance=self.prior_variance[points], communication=communication)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpcommittee.cluster.sharded import ShardedRows
+from gpcommittee.experts.held_out import rows_left
 from gpcommittee.records import FloatArray, IntArray, Shard
 
 
@@ -53,10 +54,8 @@ def hold_out(sharded: ShardedRows, held: IntArray) -> tuple[ShardedRows, FloatAr
 
 
 def _without(shard: Shard, held: IntArray) -> Shard:
-    keep = np.ones(len(shard.y), dtype=bool)
-    keep[held] = False
-    kept = np.concatenate([np.zeros(1, dtype=np.int64), keep.cumsum()])
-    return Shard(shard.X[keep], shard.y[keep], kept[shard.offsets], shard.first_expert)
+    kept, offsets = rows_left(shard.offsets, held)
+    return Shard(shard.X[kept], shard.y[kept], offsets, shard.first_expert)
 
 
 def _taken(shard: Shard, held: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -186,15 +186,7 @@ def _nearest_part(
     parts = list(nearest_sums(rule, request, store, engine, SilentReporter(), model.nearest, first))
     order = torch.from_numpy(np.argsort(np.concatenate([rows for rows, _ in parts])))
     total = at_points(side_by_side([sums.totals[0] for _, sums in parts]), order)
-    context = _joined_context([sums for _, sums in parts])
-    known = context.communication
-    return total, replace(
-        context,
-        prior_variance=context.prior_variance[order],
-        communication=None
-        if known is None
-        else replace(known, mean=known.mean[order], var_latent=known.var_latent[order]),
-    )
+    return total, _joined_context([sums for _, sums in parts]).at(order)
 
 
 def _joined_context(chunks: Sequence[Sums]) -> Context:

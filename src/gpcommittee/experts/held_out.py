@@ -54,7 +54,27 @@ def held_out_rows(offsets: IntArray) -> IntArray:
 
 def without(committee: Committee, held: IntArray) -> Committee:
     """A committee whose experts lack some rows, which are not copied."""
-    keep = np.ones(int(committee.offsets[-1]), dtype=bool)
+    kept, offsets = rows_left(committee.offsets, held)
+    return replace(committee, offsets=offsets, kept=kept)
+
+
+def rows_left(offsets: IntArray, held: IntArray) -> tuple[IntArray, IntArray]:
+    """What is left of the rows of experts without some of them.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n_experts + 1,)
+    held : ndarray of int64
+        Row numbers.
+
+    Returns
+    -------
+    kept : ndarray of int64
+        Row numbers of the others, ascending.
+    offsets : ndarray of int64, shape (n_experts + 1,)
+        Where experts begin among these.
+    """
+    keep = np.ones(int(offsets[-1]), dtype=bool)
     keep[held] = False
     before = np.concatenate([np.zeros(1, dtype=np.int64), keep.cumsum()])
-    return replace(committee, offsets=before[committee.offsets], kept=np.flatnonzero(keep))
+    return np.flatnonzero(keep), before[offsets]

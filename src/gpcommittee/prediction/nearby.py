@@ -18,9 +18,6 @@ from torch import Tensor
 from gpcommittee.partition.split import lowest
 from gpcommittee.records import FloatArray, IntArray
 
-GROUP = 1024
-"""Most test points in a group."""
-
 
 @dataclass(frozen=True)
 class Basis:
@@ -55,7 +52,7 @@ class Basis:
         return left.clamp_min_(0.0)
 
 
-def nearby_groups(X: FloatArray, size: int = GROUP) -> list[IntArray]:
+def nearby_groups(X: FloatArray, size: int) -> list[IntArray]:
     """Row numbers of groups of nearby points, ascending in each; sizes differ by at most one.
 
     Parameters

@@ -44,10 +44,8 @@ class ReferenceView:
 
     def at(self, rows: Tensor | slice) -> ReferenceView:
         """The same of some of the points."""
-        known = self.reference
-        reference = Moments(known.mean[rows], known.var_latent[rows], known.dispersion)
         whitened = None if self.whitened is None else self.whitened[rows]
-        return ReferenceView(self.x[rows], self.prior[rows], reference, whitened)
+        return ReferenceView(self.x[rows], self.prior[rows], self.reference.at(rows), whitened)
 
     @property
     def projection(self) -> Projection:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -72,12 +71,10 @@ class View:
         part._x = self._x[rows]
         part._ready = {}
         part._projections = {
-            dtype: Projection(known.whitened[rows], _moments_at(known.moments, rows))
+            dtype: Projection(known.whitened[rows], known.moments.at(rows))
             for dtype, known in self._projections.items()
         }
-        context = self.context
-        communication = None if context.communication is None else _moments_at(context.communication, rows)
-        part.context = replace(context, prior_variance=context.prior_variance[rows], communication=communication)
+        part.context = self.context.at(rows)
         return part
 
     def prepare(self, experts: Sequence[int], memory: float) -> None:
@@ -121,7 +118,3 @@ class View:
         projection = self._projections[factor.lower.dtype]
         prior = self.context.prior_variance
         return augmented_moments(self._committee, factor, projection, self._x, prior, self._scratch)
-
-
-def _moments_at(moments: Moments, rows: Tensor) -> Moments:
-    return replace(moments, mean=moments.mean[rows], var_latent=moments.var_latent[rows])
