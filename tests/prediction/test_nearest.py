@@ -16,9 +16,10 @@ from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.partition import PartitionSizes, partition_rows
 from gpcommittee.prediction import FactorStore, predict_rules, resolve_nearest
-from gpcommittee.prediction.boxes import Boxes, boxes_around, shares, within_reach
+from gpcommittee.prediction.boxes import Boxes, boxes_around, within_reach
+from gpcommittee.prediction.neighbourhood import Nearest, neighbourhood_of
 from gpcommittee.progress import SilentReporter
-from gpcommittee.records import FloatArray, Hyperparameters, Prediction
+from gpcommittee.records import FloatArray, Hyperparameters, IntArray, Prediction
 
 RULES = [GRBCM(), GRBCM(level="observation", lead="first"), RBCM(), RBCM(level="observation"), BCM()]
 
@@ -36,6 +37,12 @@ def committee(n_rows: int = 900, n_experts: int = 30, dtype: torch.dtype = torch
         kernel.tensor(y[partition.order]),
         partition.offsets,
     )
+
+
+def shares(boxes: Boxes, experts: IntArray, x: FloatArray, k: int, everyone: IntArray | None = None) -> FloatArray:
+    """Of some experts among everyone, by default these."""
+    everyone = experts if everyone is None else everyone
+    return neighbourhood_of(x, Nearest(boxes, k), everyone, np.arange(len(x))).shares(boxes, experts)
 
 
 def points(n_points: int = 300, seed: int = 1) -> FloatArray:
@@ -174,9 +181,23 @@ def test_candidates_hold_the_nearest_of_every_point() -> None:
         x = generator.uniform(-6, 6, 3) + generator.uniform(-0.5, 0.5, (50, 3))
         found = within_reach(boxes, everyone, x, 10)
         assert len(found) < 197
-        of_all, of_found = shares(boxes, everyone, x, 10), shares(boxes, found, x, 10)
+        of_all, of_found = shares(boxes, everyone, x, 10), shares(boxes, found, x, 10, everyone)
         np.testing.assert_array_equal(of_all[:, np.isin(everyone, found)], of_found)
         np.testing.assert_array_equal(of_all[:, ~np.isin(everyone, found)], 0.0)
+
+
+def test_a_group_names_every_expert_that_has_a_share_at_its_points() -> None:
+    generator = np.random.default_rng(0)
+    lower = generator.uniform(-5, 5, (200, 3))
+    boxes = Boxes(np.ones(3), lower, lower + generator.uniform(0, 1, (200, 3)))
+    everyone, x = np.arange(3, 200), generator.uniform(-6, 6, (20_000, 3))
+    rows = np.flatnonzero(np.abs(x).max(axis=1) < 1)
+    group = neighbourhood_of(x, Nearest(boxes, 10), everyone, rows)
+    squares = np.square(np.maximum(np.maximum(lower - x[:, None], x[:, None] - boxes.upper), 0)).sum(axis=2)[rows, 3:]
+    np.testing.assert_allclose(group.rims, np.sort(squares, axis=1)[:, 9])
+    assert (squares < group.rims[:, None]).any(axis=0)[~np.isin(everyone, group.experts)].sum() == 0
+    assert len(group.experts) < 197
+    assert group.among(range(50, 60)).tolist() == [e for e in group.experts if 50 <= e < 60]
 
 
 def test_shares() -> None:

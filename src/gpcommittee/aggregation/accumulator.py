@@ -218,6 +218,29 @@ def at_points(total: Accumulator, points: Tensor) -> Accumulator:
     return Accumulator.of(total.count, (values[points] for values in total.sums), lead, log_weight)
 
 
+def among_points(total: Accumulator, points: Tensor, n_points: int) -> Accumulator:
+    """A sum at some of the points as one at all of them; where it has no term, a term of nothing leads.
+
+    Parameters
+    ----------
+    total : Accumulator
+    points : Tensor of int64
+        Numbers of its points among all.
+    n_points : int
+        Of all.
+
+    Returns
+    -------
+    Accumulator
+    """
+
+    def everywhere(values: Tensor) -> Tensor:
+        return values.new_zeros(n_points).index_copy_(0, points, values)
+
+    lead = None if total.lead is None else Term(*map(everywhere, total.lead.values))
+    return Accumulator.of(total.count, map(everywhere, total.sums), lead)
+
+
 def joined(parts: Sequence[Tensor]) -> Tensor:
     """A copy of tensors one after another, on the CPU."""
     return torch.cat([part.cpu() for part in parts])

@@ -2,8 +2,9 @@
 
 A batch of test points and some experts of a shard make one task, which runs the streaming code of one machine. Its sums
 are merged with others', a few at a time and in the order of the experts, and finished on a worker (the paper's
-multi-layer computing, end of section 3.1). Factors are computed anew by every task, block by block: a few per cent of
-the work at a full batch. A tolerance has no effect.
+multi-layer computing, end of section 3.1). Of rules that sum the nearest experts a task sums its own at the points that
+they are near to alone. Factors are computed anew by every task, block by block: a few per cent of the work at a full
+batch. A tolerance has no effect.
 """
 
 from __future__ import annotations
@@ -12,18 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, finish, merge
-from gpcommittee.aggregation.accumulator import at_points, joined, side_by_side
+from gpcommittee.aggregation import AdditiveRule, Context, Experts, finish
+from gpcommittee.aggregation.accumulator import joined, side_by_side
+from gpcommittee.cluster.nearest import Groups, grouped, nearest_part
 from gpcommittee.cluster.sharded import ShardedRows
+from gpcommittee.cluster.sums import PartialSum, merged
 from gpcommittee.cluster.worker import Model, Rows, engine_on
-from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee
 from gpcommittee.prediction import FactorStore, Request
 from gpcommittee.prediction.boxes import in_metric_of
-from gpcommittee.prediction.nearest import nearest_sums
 from gpcommittee.prediction.predict import communication_mean, in_target_units
 from gpcommittee.prediction.request import empty_moments, write_moments
 from gpcommittee.prediction.stream import Sums, chunk_sums
@@ -79,14 +79,14 @@ class Part:
 
     Attributes
     ----------
-    totals : list of Accumulator
+    totals : list of PartialSum
         One per rule.
     context : Context or None
         Of the communication expert's part.
     numerics : Numerics
     """
 
-    totals: list[Accumulator]
+    totals: list[PartialSum]
     context: Context | None
     numerics: Numerics
 
@@ -120,7 +120,8 @@ def submit_additive(
     """
     cluster, chosen = rows.cluster, list(rules)
     points = cluster.kept("points", X)
-    common = (model, chosen, points, rows.communication)
+    groups = cluster.submit("group", "test points", grouped, model, chosen, points, rows.communication)
+    common = (model, chosen, points, rows.communication, groups)
     parts = [cluster.submit("predict", "the communication expert", _own_part, *common)]
     if any(rule.experts is not Experts.NONE for rule in rules):
         parts += [
@@ -128,8 +129,8 @@ def submit_additive(
             for unit in rows.units(EXPERTS_PER_TASK)
         ]
     while len(parts) > FAN_IN:
-        groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-        parts = [cluster.submit("merge", "sums of experts", _merged, *group) for group in groups]
+        fans = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+        parts = [cluster.submit("merge", "sums of experts", _merged, *fan) for fan in fans]
     return cluster.submit("finish", "sums of experts", _finished, model, chosen, mean_only, *parts)
 
 
@@ -142,9 +143,9 @@ def submit_communication_mean(
     )
 
 
-def _own_part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, communication: Rows) -> Part:
+def _own_part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, communication: Rows, groups: Groups) -> Part:
     """The communication expert's own, with the context."""
-    return _part(model, rules, X, model.committee(communication), first=0)
+    return _part(model, rules, X, groups, model.committee(communication), first=0)
 
 
 def _shard_part(
@@ -152,41 +153,33 @@ def _shard_part(
     rules: Sequence[AdditiveRule],
     X: FloatArray,
     communication: Rows,
+    groups: Groups,
     shard: Shard,
     experts: tuple[int, int],
 ) -> Part:
-    return replace(_part(model, rules, X, model.committee(communication, shard, experts), first=1), context=None)
+    part = _part(model, rules, X, groups, model.committee(communication, shard, experts), first=1)
+    return replace(part, context=None)
 
 
-def _part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, committee: Committee, first: int) -> Part:
-    """Experts from a first one at all points, a block's factors at a time."""
-    store = FactorStore(committee, 0.0, model.calibrated)
-    request = Request(committee, model.scaling, X)
+def _part(
+    model: Model, rules: Sequence[AdditiveRule], X: FloatArray, groups: Groups, committee: Committee, first: int
+) -> Part:
+    """Experts from a first one: at all points, or where they are among the nearest."""
+    store, request = FactorStore(committee, 0.0, model.calibrated), Request(committee, model.scaling, X)
     engine = engine_on(model.device)
-    others = [rule for rule in rules if not model.sums_nearest(rule)]
-    totals: dict[int, Accumulator] = {}
-    context: Context | None = None
-    if others:
-        chunks = [sums for _, sums in chunk_sums(others, request, store, engine, SilentReporter(), first)]
+    by_distance = [i for i, rule in enumerate(rules) if model.sums_nearest(rule)]
+    everywhere = [i for i in range(len(rules)) if first == 0 or i not in by_distance]
+    totals: dict[int, PartialSum] = {}
+    context = None
+    if everywhere:
+        some = [rules[i] for i in everywhere]
+        chunks = [sums for _, sums in chunk_sums(some, request, store, engine, SilentReporter(), first)]
         context = _joined_context(chunks)
-        found = [side_by_side([sums.totals[i] for sums in chunks]) for i in range(len(others))]
-        totals.update(zip((i for i, rule in enumerate(rules) if rule in others), found, strict=True))
-    for i, rule in enumerate(rules):
-        if model.sums_nearest(rule):
-            totals[i], own = _nearest_part(model, rule, request, store, engine, first)
-            context = own if context is None or context.communication is None else context
-    assert context is not None
+        for column, i in enumerate(everywhere):
+            totals[i] = PartialSum.everywhere(side_by_side([sums.totals[column] for sums in chunks]))
+    for i in by_distance:
+        totals[i] = nearest_part(model, rules[i], groups, request, store, engine, first)
     return Part([totals[i] for i in range(len(rules))], context, Numerics.of(store))
-
-
-def _nearest_part(
-    model: Model, rule: AdditiveRule, request: Request, store: FactorStore, engine: Engine, first: int
-) -> tuple[Accumulator, Context]:
-    """The nearest experts among those of the store, in the order of the points."""
-    parts = list(nearest_sums(rule, request, store, engine, SilentReporter(), model.nearest, first))
-    order = torch.from_numpy(np.argsort(np.concatenate([rows for rows, _ in parts])))
-    total = at_points(side_by_side([sums.totals[0] for _, sums in parts]), order)
-    return total, _joined_context([sums for _, sums in parts]).at(order)
 
 
 def _joined_context(chunks: Sequence[Sums]) -> Context:
@@ -209,7 +202,7 @@ def _merged(*parts: Part) -> Part:
     """In their order."""
     whole = parts[0]
     for part in parts[1:]:
-        totals = [merge(a, b) for a, b in zip(whole.totals, part.totals, strict=True)]
+        totals = [merged(a, b) for a, b in zip(whole.totals, part.totals, strict=True)]
         whole = Part(totals, whole.context, whole.numerics.and_of(part.numerics))
     return whole
 
@@ -218,9 +211,10 @@ def _finished(model: Model, rules: Sequence[AdditiveRule], mean_only: bool, *par
     whole = _merged(*parts)
     assert whole.context is not None
     predictions = []
+    n_points = len(whole.context.prior_variance)
     for rule, total in zip(rules, whole.totals, strict=True):
-        moments = empty_moments(len(whole.context.prior_variance))
-        write_moments(moments, slice(None), finish(rule, total, whole.context))
+        moments = empty_moments(n_points)
+        write_moments(moments, slice(None), finish(rule, total.at(torch.arange(n_points)), whole.context))
         predictions.append(in_target_units(moments, model.noise_variance, model.scaling, mean_only))
     return Answer(predictions, whole.numerics)
 

@@ -13,7 +13,8 @@ from gpcommittee.engines.device import batch_memory
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
 from gpcommittee.prediction.boxes import Boxes
-from gpcommittee.prediction.nearest import Nearest, sums_nearest
+from gpcommittee.prediction.nearest import sums_nearest
+from gpcommittee.prediction.neighbourhood import Nearest
 from gpcommittee.records import FloatArray, Hyperparameters, Shard, Standardisation
 from gpcommittee.training.objective import Block
 

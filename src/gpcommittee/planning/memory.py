@@ -13,7 +13,7 @@ from gpcommittee.planning.choosing import NOT_CHOOSING, chooses, choosing_memory
 from gpcommittee.planning.factors import FactorPlan, plan_factors
 from gpcommittee.planning.nested import nested_worker_bytes
 from gpcommittee.planning.restricted import restricted_rule, restricted_worker_bytes
-from gpcommittee.prediction.nearest import GROUP
+from gpcommittee.prediction.neighbourhood import GROUP
 from gpcommittee.prediction.stream import CHUNK
 
 INTERPRETER_BYTES = 490e6

@@ -106,29 +106,19 @@ def within_reach(boxes: Boxes, experts: IntArray, points: FloatArray, k: int) ->
     return found
 
 
-def shares(boxes: Boxes, experts: IntArray, points: FloatArray, k: int) -> FloatArray:
-    """Share of itself that each expert has in the sum at each point.
+def distances(boxes: Boxes, experts: IntArray, points: FloatArray) -> FloatArray:
+    """Squared distance of each point to each expert's box, shape (n_points, n_experts).
 
     Parameters
     ----------
     boxes : Boxes
     experts : ndarray of int64, shape (n_experts,)
-        All that may be among the k nearest.
     points : ndarray, shape (n_points, n_features)
         Divided by the boxes' scales.
-    k : int
-
-    Returns
-    -------
-    ndarray, shape (n_points, n_experts)
-        1 where a point is in an expert's box, 0 from the k-th smallest distance on.
     """
     squares = np.zeros((len(points), len(experts)))
     for column, (lower, upper) in enumerate(zip(boxes.lower[experts].T, boxes.upper[experts].T, strict=True)):
         values = points[:, column, None]
         outside = np.maximum(lower - values, values - upper)
         squares += np.square(np.maximum(outside, 0.0, out=outside), out=outside)
-    rim = np.partition(squares, k - 1, axis=1)[:, k - 1 : k]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: FloatArray = np.square(np.maximum(1.0 - squares / rim, 0.0))
-    return np.where(squares == 0.0, 1.0, found)
+    return squares

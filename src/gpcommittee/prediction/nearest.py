@@ -9,7 +9,7 @@ a few groups of points in flight, O(T).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,22 +19,19 @@ from torch import Tensor
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish
 from gpcommittee.aggregation.rule import communication_moments
 from gpcommittee.engines import Engine
-from gpcommittee.prediction.boxes import Boxes, boxes_around, shares, within_reach
+from gpcommittee.prediction.boxes import Boxes, boxes_around
 from gpcommittee.prediction.factors import Factors, FactorStore
-from gpcommittee.prediction.nearby import nearby_groups
+from gpcommittee.prediction.neighbourhood import Nearest, Neighbourhood, groups_of_points, neighbourhood_of
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
 from gpcommittee.prediction.selection import selectable
 from gpcommittee.prediction.stream import Sums
 from gpcommittee.prediction.view import View
 from gpcommittee.progress import Reporter
-from gpcommittee.records import FloatArray, IntArray, Moments
+from gpcommittee.records import IntArray, Moments
 
 AUTO_NEAREST = 64
 """Experts that are summed at a point where that is left open. With 16 and more, scores on electric and the geoid are
 those of all experts, or better; on kin40k cut into 95 experts of 100 rows, 64 lose a hundredth of a nat."""
-
-GROUP = 4096
-"""Test points of a group: enough for an expert to be near to many of them."""
 
 NEAREST = ("auto", "all")
 """Names that stand for a number of nearest experts."""
@@ -67,38 +64,6 @@ def resolve_nearest(nearest: int | str, n_experts: int, *, by_distance: bool, to
         return nearest if nearest < n_experts else None
     chooses = nearest == "auto" and by_distance and tolerance == 0 and n_experts > 2 * AUTO_NEAREST
     return AUTO_NEAREST if chooses else None
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """Which experts are summed at a point.
-
-    Attributes
-    ----------
-    boxes : Boxes
-        Around the rows of all experts.
-    count : int
-        How many; fewer than the rule sums.
-    """
-
-    boxes: Boxes
-    count: int
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Nearby test points.
-
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n_points,)
-        Row numbers in the request.
-    experts : ndarray of int64
-        All that may be among the nearest of any of them.
-    """
-
-    rows: IntArray
-    experts: IntArray
 
 
 def sums_nearest(rule: AdditiveRule, n_experts: int, n_nearest: int | None) -> bool:
@@ -151,7 +116,6 @@ def nearest_sums(
     engine: Engine,
     reporter: Reporter,
     nearest: Nearest,
-    first: int = 0,
 ) -> Iterator[tuple[IntArray, Sums]]:
     """Sums over the nearest experts of each point, group by group of nearby points.
 
@@ -160,87 +124,73 @@ def nearest_sums(
     rule : AdditiveRule
     request : Request
     store : FactorStore
-        Of the whole committee, or of the communication expert and some consecutive others.
     engine : Engine
     reporter : Reporter
     nearest : Nearest
-    first : int
-        Number in the store's committee of the first expert that is summed.
 
     Yields
     ------
     rows : ndarray of int64
         Row numbers of the group's points.
     sums : Sums
-        Of the experts that the store has.
     """
-    committee, kinds = request.committee, frozenset({rule.experts})
-    points = request.points(slice(None)).double().cpu().numpy() / nearest.boxes.scales
-    everyone = np.array(summed_experts(rule, len(nearest.boxes.lower)))
-    groups = [
-        _Group(rows, within_reach(nearest.boxes, everyone, points[rows], nearest.count))
-        for rows in nearby_groups(points, GROUP)
-    ]
-    last = committee.number(committee.n_experts - 1)
-    at_hand = [_of(group.experts, range(committee.number(first), last + 1)) for group in groups]
+    kinds = frozenset({rule.experts})
+    groups = neighbourhoods(rule, request, engine, nearest)
     sums: list[Sums | None] = [None] * len(groups)
-    with reporter.stage("predict", sum(map(len, at_hand))) as stage:
-        for portion in store.groups(kinds, first):
-            numbers = range(committee.number(portion.start), committee.number(portion.stop - 1) + 1)
-            here = [_of(experts, numbers) for experts in at_hand]
+    with reporter.stage("predict", sum(len(group.experts) for group in groups)) as stage:
+        for portion in store.groups(kinds):
+            here = [group.among(portion) for group in groups]
             places = [i for i, experts in enumerate(here) if len(experts)]
             if not places:
                 continue
-            wanted = np.unique(np.concatenate([here[i] for i in places])) - numbers.start + portion.start
+            wanted = np.unique(np.concatenate([here[i] for i in places]))
             factors = store.load(kinds, wanted.tolist(), engine)
-            shift = numbers.start - portion.start
-            task = partial(_continued, rule, request, nearest, points, shift, factors)
+            task = partial(_continued, rule, request, nearest.boxes, factors)
             found = engine.map(task, [(groups[i], here[i], sums[i]) for i in places])
             for i, one in zip(places, found, strict=True):
                 sums[i] = one
                 stage.advance(len(here[i]))
-                if at_hand[i][-1] in numbers:
+                if groups[i].experts[-1] in portion:
                     yield groups[i].rows, one
                     sums[i] = None
             del factors, task
-    for group, experts in zip(groups, at_hand, strict=True):
-        if len(experts) == 0:
-            yield group.rows, _without_experts(rule, request, store, engine, group.rows)
 
 
-def _of(experts: IntArray, numbers: range) -> IntArray:
-    """Those in a range of numbers; they are in ascending order."""
-    first, last = np.searchsorted(experts, (numbers.start, numbers.stop))
-    return experts[first:last]
+def neighbourhoods(rule: AdditiveRule, request: Request, engine: Engine, nearest: Nearest) -> list[Neighbourhood]:
+    """All test points, group by group.
+
+    Parameters
+    ----------
+    rule : AdditiveRule
+        Says which experts are summed.
+    request : Request
+    engine : Engine
+    nearest : Nearest
+
+    Returns
+    -------
+    list of Neighbourhood
+    """
+    points = request.points(slice(None)).double().numpy(force=True) / nearest.boxes.scales
+    everyone = np.array(summed_experts(rule, len(nearest.boxes.lower)))
+    return list(engine.map(partial(neighbourhood_of, points, nearest, everyone), groups_of_points(points)))
 
 
 def _continued(
     rule: AdditiveRule,
     request: Request,
-    nearest: Nearest,
-    points: FloatArray,
-    shift: int,
+    boxes: Boxes,
     factors: Factors,
-    task: tuple[_Group, IntArray, Sums | None],
+    task: tuple[Neighbourhood, IntArray, Sums | None],
 ) -> Sums:
-    """The sum at a group of points with more experts in it; the store's numbers are theirs less the shift."""
+    """The sum at a group of points with more experts in it."""
     group, experts, before = task
-    share = shares(nearest.boxes, group.experts, points[group.rows], nearest.count)
-    own = share[:, np.searchsorted(group.experts, experts)]
     with torch.no_grad():
         x = request.points(group.rows)
         view = View(request.committee, factors, x, rule.reference is Reference.COMMUNICATION)
         total = empty(view.context.prior_variance) if before is None else before.totals[0]
-        total = add_faded(rule, total, view, (experts - shift).tolist(), torch.from_numpy(own).to(x))
-    return Sums(view.context, [total])
-
-
-def _without_experts(rule: AdditiveRule, request: Request, store: FactorStore, engine: Engine, rows: IntArray) -> Sums:
-    """No expert of the store is near; the context is that of the communication expert."""
-    factors = store.load(frozenset({rule.experts}), [], engine)
-    with torch.no_grad():
-        view = View(request.committee, factors, request.points(rows), rule.reference is Reference.COMMUNICATION)
-        return Sums(view.context, [empty(view.context.prior_variance)])
+        share = torch.from_numpy(group.shares(boxes, experts)).to(x)
+        return Sums(view.context, [add_faded(rule, total, view, experts.tolist(), share)])
 
 
 def add_faded(rule: AdditiveRule, total: Accumulator, view: View, experts: Sequence[int], share: Tensor) -> Accumulator:
