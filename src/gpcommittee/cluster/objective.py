@@ -123,9 +123,16 @@ class ClusterObjective:
         common = (function, self._conditional, self._kept_kernel, self._device, theta, communication)
         own = Call("the communication expert", _evaluated, common)
         others = [
-            Call(group.about, _evaluated, (*common, group.shard, group.experts), group.shard) for group in members
+            Call(group.about, _evaluated, (*common, group.shard, group.experts), group.shard, len(group.experts))
+            for group in members
         ]
-        return cluster.run_where_rows_are(work, [own, *others])
+        return cluster.run_where_rows_are(work, [own, *others], self._most)
+
+    @cached_property
+    def _work_of_communication(self) -> int:
+        """In experts."""
+        sizes = self._rows.placed.sizes.astype(np.float64)
+        return max(1, round(float(sizes[0] ** 3 / np.mean(sizes[1:] ** 3)))) if len(sizes) > 1 else 1
 
     @cached_property
     def _kept_kernel(self) -> Future[Any]:
@@ -135,12 +142,16 @@ class ClusterObjective:
     def _members(self) -> list[_Members]:
         return self._grouped(range(1, len(self._experts)))
 
-    def _grouped(self, places: Sequence[int]) -> list[_Members]:
-        """Experts by their shard; of the factorised objective, as many at a time as are worth a task.
+    @cached_property
+    def _most(self) -> int:
+        """Experts of one task: all of a shard, or of the factorised objective as many as are worth a task.
 
         Every task of the conditional one factors the communication set.
         """
-        most = len(self._experts) if self._conditional else experts_together(self._rows.placed.sizes[self._experts])
+        return len(self._experts) if self._conditional else experts_together(self._rows.placed.sizes[self._experts])
+
+    def _grouped(self, places: Sequence[int]) -> list[_Members]:
+        """Experts by their shard, so many at a time."""
         chosen = np.array(places, dtype=np.int64)
         numbers = self._experts[chosen]
         order = np.argsort(numbers, kind="stable")
@@ -148,7 +159,7 @@ class ClusterObjective:
         found = []
         for shard in np.unique(shards).tolist():
             of_shard = order[shards == shard]
-            parts = np.split(of_shard, range(most, len(of_shard), most))
+            parts = np.split(of_shard, range(self._most, len(of_shard), self._most))
             found += [self._group(shard, chosen[part]) for part in parts]
         return found
 

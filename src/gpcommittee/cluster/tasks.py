@@ -6,14 +6,14 @@ small inputs of the first tasks are part of the tasks themselves.
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gpcommittee.cluster.allocator import freed_memory_kept
 from gpcommittee.distributed import RETRIES, checked_client
 from gpcommittee.distributed.cluster import failure, worker_slots
 from gpcommittee.engines import one_blas_thread
@@ -44,12 +44,15 @@ class Call:
     arguments : tuple
     rows : distributed.Future or None
         The argument that it should not be parted from.
+    work : int
+        How much it is, such as a number of experts.
     """
 
     about: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     rows: Future[Any] | None = None
+    work: int = 1
 
 
 @dataclass(frozen=True)
@@ -134,16 +137,18 @@ class Cluster:
             allow_other_workers=near is not None and not strictly,
         )
 
-    def run_where_rows_are(self, work: str, calls: Sequence[Call]) -> list[Any]:
+    def run_where_rows_are(self, work: str, calls: Sequence[Call], most_work: int) -> list[Any]:
         """Values of tasks that run where their rows lie, so that these are not moved every time.
 
-        A worker that has more than its share of them gives the others away, and one that is lost is replaced.
+        A worker that holds more than its share of them gives the others away, and one that is lost is replaced.
 
         Parameters
         ----------
         work : str
             One word for all of them.
         calls : sequence of Call
+        most_work : int
+            Work of several calls that a worker may be handed as one task.
 
         Returns
         -------
@@ -155,33 +160,45 @@ class Cluster:
         GPCommitteeError, WorkerError
             As in ``results``.
         """
-        places = self._places(calls)
-        futures = [
-            self.submit(work, call.about, call.function, *call.arguments, near=place, strictly=place is not None)
-            for call, place in zip(calls, places, strict=True)
-        ]
+        slots = Counter(worker_slots(self.client))
+        bundles = _bundles(self._places(calls, slots), [call.work for call in calls], slots, most_work)
+        places = [place for place, _ in bundles]
+        futures = [self._hand_out(work, [calls[i] for i in numbers], place) for place, numbers in bundles]
         while not self._all_ended(futures):
             alive = set(worker_slots(self.client))
-            for i, place in enumerate(places):
-                if place is not None and place not in alive and not futures[i].done():
-                    places[i] = None
-                    futures[i] = self.submit(work, calls[i].about, calls[i].function, *calls[i].arguments)
-        return self.results(futures)
+            for k, (place, numbers) in enumerate(bundles):
+                if places[k] is not None and place not in alive and not futures[k].done():
+                    places[k] = None
+                    futures[k] = self._hand_out(work, [calls[i] for i in numbers], None)
+        values: list[Any] = [None] * len(calls)
+        for (_, numbers), found in zip(bundles, self.results(futures), strict=True):
+            for i, value in zip(numbers, found, strict=True):
+                values[i] = value
+        return values
 
-    def _places(self, calls: Sequence[Call]) -> list[str | None]:
-        """The worker that holds the rows of each, but no worker more than its share."""
-        alive = worker_slots(self.client)
+    def _hand_out(self, work: str, calls: Sequence[Call], place: str | None) -> Future[Any]:
+        """Start a task of several calls."""
+        about = ", ".join(call.about for call in calls)
+        steps = [(call.about, call.function, *call.arguments) for call in calls]
+        return self.submit(work, about, _in_turn, *steps, near=place, strictly=place is not None)
+
+    def _places(self, calls: Sequence[Call], slots: Mapping[str, int]) -> list[str | None]:
+        """A worker for each: one that holds its rows and has not got its share yet, or else the one that lacks most.
+
+        What is moved once stays, so that the next time the other worker holds it too. None where there is no worker.
+        """
         holders = self.client.who_has([call.rows for call in calls if call.rows is not None])
-        free = Counter({address: 1 + math.ceil(len(calls) * n / len(alive)) for address, n in Counter(alive).items()})
-        places: list[str | None] = []
-        for call in calls:
-            known = () if call.rows is None else holders.get(call.rows.key, ())
-            place = max(known, key=lambda address: free[address], default=None)
-            if place is not None and free[place] > 0:
-                free[place] -= 1
-                places.append(place)
-            else:
-                places.append(None)
+        share = sum(call.work for call in calls) / max(1, sum(slots.values()))
+        free = {address: share * n for address, n in slots.items()}
+        places: list[str | None] = [None] * len(calls)
+        for at_home in (True, False):
+            for i, call in enumerate(calls):
+                known = holders.get(call.rows.key, ()) if at_home and call.rows is not None else ()
+                open_to = [a for a in (known if at_home else free) if free.get(a, 0.0) > 0 or not at_home]
+                if places[i] is None and open_to:
+                    place = max(open_to, key=free.__getitem__)
+                    free[place] -= call.work
+                    places[i] = place
         return places
 
     def _all_ended(self, futures: Sequence[Future[Any]]) -> bool:
@@ -242,14 +259,53 @@ def large_tasks() -> Iterator[None]:
         yield
 
 
+def _bundles(
+    places: Sequence[str | None], work: Sequence[int], slots: Mapping[str, int], most_work: int
+) -> list[tuple[str | None, list[int]]]:
+    """Numbers of calls that are handed out as one task, with their place.
+
+    A worker gets two tasks or more for each of its threads, if it has as many calls.
+
+    Examples
+    --------
+    >>> _bundles(["a", "b", "a", "a", "a", "b"], [1, 1, 1, 2, 1, 1], {"a": 1, "b": 1}, 8)
+    [('a', [0, 2]), ('a', [3]), ('a', [4]), ('b', [1]), ('b', [5])]
+    """
+    found: list[tuple[str | None, list[int]]] = []
+    for place in dict.fromkeys(places):
+        numbers = [i for i, one in enumerate(places) if one == place]
+        n_threads = slots.get(place, 1) if place is not None else 1
+        left, most = 0, min(most_work, sum(work[i] for i in numbers) // (2 * n_threads))
+        for i in numbers:
+            if work[i] > left:
+                found.append((place, []))
+                left = most
+            found[-1][1].append(i)
+            left -= work[i]
+    return found
+
+
+def _in_turn(*steps: tuple[Any, ...]) -> list[Any] | Refusal:
+    """Run several calls, up to the first that is refused."""
+    values = []
+    for step in steps:
+        value = _guarded(*step)
+        if isinstance(value, Refusal):
+            return value
+        values.append(value)
+    return values
+
+
 def _guarded(about: str, function: Callable[..., Value], *arguments: Any) -> Value | Refusal:
-    """Run a task with one BLAS thread; what a task before it refused is passed on."""
+    """Run a task with one BLAS thread and memory of its own; what a task before it refused is passed on."""
     for argument in arguments:
         if isinstance(argument, Refusal):
             return argument
     try:
-        with one_blas_thread():
+        with one_blas_thread(), freed_memory_kept():
             return function(*arguments)
+    except WorkerError:
+        raise
     except GPCommitteeError as error:
         return Refusal(error)
     except Exception as error:
