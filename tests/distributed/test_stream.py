@@ -47,8 +47,11 @@ def as_columns(answer: Any) -> dict[str, Any]:
 class Run:
     """Predicts and counts the batches that it is asked for."""
 
-    def __init__(self, client: Any, source: RowSource, folder: Path, model: str = "model 1") -> None:
+    def __init__(
+        self, client: Any, source: RowSource, folder: Path, model: str = "model 1", batch_points: int = 40
+    ) -> None:
         self.client, self.source, self.folder, self.model = client, source, folder, model
+        self.batch_points = batch_points
         self.batches: list[int] = []
         self.stop_at: int | None = None
         self.function = squares
@@ -69,6 +72,7 @@ class Run:
             columns=["mean", "std"],
             model=self.model,
             reporter=SilentReporter(),
+            batch_points=self.batch_points,
         )
 
 
@@ -76,11 +80,12 @@ def written(folder: Path) -> Any:
     return pq.ParquetDataset(folder).read().to_pandas()
 
 
+@pytest.mark.parametrize(("batch_points", "batches"), [(25, [25, 15] * 2 + [15]), (41, [41, 39, 15]), (1000, [95])])
 @pytest.mark.parametrize("kind", ["files", "frame", "array"])
 def test_every_partition_becomes_a_file_with_its_rows(
-    client: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    client: Any, tmp_path: Path, kind: str, batch_points: int, batches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpcommittee.distributed.stream.BATCH_POINTS", 25)
+    """Those of several small partitions are predicted together."""
     monkeypatch.setattr("gpcommittee.distributed.stream.IN_FLIGHT", 1)
     parquet_folder(tmp_path / "in")
 
@@ -88,14 +93,13 @@ def test_every_partition_becomes_a_file_with_its_rows(
         if kind == "files":
             return open_points(tmp_path / "in", PLAN, 2)
         if kind == "frame":
-            return open_points(dataframe.from_pandas(TABLE, npartitions=3), PLAN, 2)
+            return open_points(dataframe.from_pandas(TABLE, chunksize=40), PLAN, 2)
         return open_points(dask_array.from_array(X, chunks=(40, 1)), None, 2)
 
-    run = Run(client, points(), tmp_path / "out")
+    run = Run(client, points(), tmp_path / "out", batch_points=batch_points)
     streamed = run.run()
     assert (streamed.n_files, streamed.n_kept, streamed.n_rows, streamed.n_empty) == (3, 0, 95, 0)
-    assert max(run.batches) == 25
-    assert sum(run.batches) == 95
+    assert run.batches == batches
     np.testing.assert_array_equal(written(tmp_path / "out")["mean"], squares(X))
 
     again = Run(client, points(), tmp_path / "out")
@@ -168,7 +172,8 @@ def test_bad_points_are_refused_with_their_place(client: Any, tmp_path: Path) ->
 
 
 def test_a_prediction_that_fails_names_the_partition(client: Any, tmp_path: Path) -> None:
-    run = Run(client, open_points(dask_array.from_array(X, chunks=(95, 2)), None, 2), tmp_path / "out")
+    source = open_points(dask_array.from_array(X, chunks=(95, 2)), None, 2)
+    run = Run(client, source, tmp_path / "out", batch_points=100)
     run.function = no_answer
     with pytest.raises(WorkerError, match=r"Predicting partition 0 failed .* no answer at 95 points"):
         run.run()

@@ -21,6 +21,7 @@ from gpcommittee.cluster.predict import (
 )
 from gpcommittee.cluster.sharded import ShardedRows
 from gpcommittee.cluster.worker import Model
+from gpcommittee.distributed.stream import BATCH_POINTS, BATCH_POINTS_OF_NEAREST
 from gpcommittee.prediction.budget import DEFAULT_SHARE, GIBIBYTE
 from gpcommittee.prediction.predict import mean_is_communication
 from gpcommittee.progress import Reporter
@@ -28,13 +29,6 @@ from gpcommittee.records import FloatArray, Prediction
 
 if TYPE_CHECKING:
     from distributed import Future
-
-BATCH = 16_384
-"""Test points of a batch: computing every factor anew then takes some per cent of the work. Fixed, so that the numbers
-depend on nothing else."""
-
-BATCH_OF_NEAREST = 4 * BATCH
-"""The same where an expert is evaluated at few of the points."""
 
 TASKS_PER_THREAD = 4
 """Tasks in flight for each thread of the workers, about: enough to keep them busy while a batch ends."""
@@ -104,7 +98,7 @@ def _run_additive(
 ) -> Answer:
     model = with_boxes(rows, model)
     kept = rows.cluster.keep("model", model)
-    size = BATCH_OF_NEAREST if any(map(model.sums_nearest, rules)) else BATCH
+    size = batch_points(model, rules)
     tasks_per_batch = sum(1 for _ in rows.units(EXPERTS_PER_TASK)) + 1
 
     def submit(points: FloatArray) -> Future[Any]:
@@ -113,6 +107,11 @@ def _run_additive(
         return submit_additive(rows, kept, rules, points, mean_only)
 
     return _together(rows, X, size, submit, tasks_per_batch, reporter)
+
+
+def batch_points(model: Model, rules: Sequence[AdditiveRule]) -> int:
+    """Most test points that are predicted together."""
+    return BATCH_POINTS_OF_NEAREST if any(map(model.sums_nearest, rules)) else BATCH_POINTS
 
 
 def _run_npae(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
-from gpcommittee.cluster.answers import joined_answers, npae_chunk
+from gpcommittee.cluster.answers import batch_points, joined_answers, npae_chunk
 from gpcommittee.cluster.npae import submit_npae
 from gpcommittee.cluster.predict import Answer, submit_additive, with_boxes
 from gpcommittee.cluster.sharded import ShardedRows, digests
 from gpcommittee.cluster.tasks import Refusal
 from gpcommittee.cluster.worker import Model
+from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.prediction import scaled
 from gpcommittee.records import FloatArray
 from gpcommittee.training.checkpoint import fingerprint
@@ -27,8 +29,8 @@ COLUMNS = ("mean", "std", "lower", "upper")
 
 def submitter(
     rows: ShardedRows, model: Model, rule: Rule, memory_budget: float | None
-) -> Callable[[Future[Any], int], Future[Any]]:
-    """How points on the cluster are predicted.
+) -> tuple[Callable[[Future[Any], int], Future[Any]], int]:
+    """How points on the cluster are predicted, and how many together at most.
 
     Parameters
     ----------
@@ -40,8 +42,9 @@ def submitter(
 
     Returns
     -------
-    callable
+    submit : callable
         From a future of points and their number, at least 1, to a future of an answer.
+    batch_points : int
 
     Raises
     ------
@@ -50,8 +53,10 @@ def submitter(
     """
     cluster = rows.cluster
     if isinstance(rule, AdditiveRule):
-        kept = cluster.keep("model", with_boxes(rows, model))
-        return lambda points, n_points: submit_additive(rows, kept, [rule], points, mean_only=False)
+        model = with_boxes(rows, model)
+        kept = cluster.keep("model", model)
+        additive = partial(_submit_additive, rows, kept, rule)
+        return additive, batch_points(model, [rule])
     sound, size = npae_chunk(rows, model, memory_budget)
     kept, nested = cluster.keep("model", sound), cast(NPAE, rule)
 
@@ -63,7 +68,13 @@ def submitter(
         answers = [submit_npae(rows, kept, [nested], chunk, mean_only=False) for chunk in chunks]
         return cluster.submit("join", "test points", joined_answers, *answers)
 
-    return submit
+    return submit, BATCH_POINTS
+
+
+def _submit_additive(
+    rows: ShardedRows, model: Future[Any], rule: AdditiveRule, points: Future[Any], n_points: int
+) -> Future[Any]:
+    return submit_additive(rows, model, [rule], points, mean_only=False)
 
 
 def to_columns(

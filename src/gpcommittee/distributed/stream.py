@@ -1,15 +1,17 @@
-"""Test partitions to files of predictions, a few at a time: rows are read, predicted and written on the workers.
+"""Test partitions to files of predictions: rows are read, predicted and written on the workers.
 
-The client sees row counts alone.
+Partitions are taken together until their points make a batch, so that many small files cost no more than a large one.
+A few such groups are on the way at a time. The client sees row counts alone.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +31,17 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 BATCH_POINTS = 16_384
-"""Most points that are predicted together."""
+"""Most points that are predicted together: computing every factor anew then takes some per cent of the work. Fixed, so
+that the numbers depend on nothing else."""
+
+BATCH_POINTS_OF_NEAREST = 16 * BATCH_POINTS
+"""The same where an expert is evaluated at few of the points."""
 
 IN_FLIGHT = 4
-"""Partitions that are on the way at a time."""
+"""Groups of partitions that are on the way at a time."""
+
+READ_AHEAD = 8
+"""Partitions that are read at a time."""
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -59,6 +68,23 @@ class Streamed:
 
 
 @dataclass(frozen=True)
+class _Reading:
+    """A partition that a worker reads, with its number and the number of its rows."""
+
+    number: int
+    block: Future[Any]
+    counted: Future[Any]
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """A partition whose file a worker writes."""
+
+    number: int
+    written: Future[Any]
+
+
+@dataclass(frozen=True)
 class Pass:
     """One run over the partitions.
 
@@ -69,10 +95,11 @@ class Pass:
     folder : OutputFolder
     submit : callable
         From a future of points, an array of shape (n_points, n_features) in original units, and their number, at least
-        1 and at most BATCH_POINTS, to a future of an answer.
+        1 and at most ``batch_points``, to a future of an answer.
     to_columns : callable
         From an answer to columns of n_points values, on a worker.
     columns : sequence of str
+    batch_points : int
     """
 
     client: Client
@@ -81,33 +108,74 @@ class Pass:
     submit: Callable[[Future[Any], int], Future[Any]]
     to_columns: Callable[[Any], Columns]
     columns: Sequence[str]
+    batch_points: int
 
-    def start(self, number: int) -> Future[Any]:
-        """Have a partition read, predicted and written; waits until it is read."""
+    def written(self) -> Iterator[tuple[int, int]]:
+        """Rows in each file that is written, and how many of them are empty."""
+        waiting: deque[list[_Writing]] = deque()
+        for group in self._groups():
+            waiting.append(self._predict(group))
+            if len(waiting) > IN_FLIGHT:
+                yield from map(self._finish, waiting.popleft())
+        for writings in waiting:
+            yield from map(self._finish, writings)
+
+    def _groups(self) -> Iterator[list[tuple[_Reading, int]]]:
+        """Partitions with their numbers of points, as many as make a batch."""
+        missing = iter(self.folder.missing)
+        reading = deque(map(self._read, islice(missing, READ_AHEAD)))
+        group: list[tuple[_Reading, int]] = []
+        while reading:
+            one = reading.popleft()
+            group.append((one, _unless_refused(gathered(self.client, [one.counted], "Reading test points")[0])))
+            reading.extend(map(self._read, islice(missing, 1)))
+            if sum(n_points for _, n_points in group) >= self.batch_points or not reading:
+                yield group
+                group = []
+
+    def _read(self, number: int) -> _Reading:
         block = self.client.compute(self.source.delayed_block(number), sync=False, retries=RETRIES, priority=1)
-        counted = self.client.submit(_n_rows, block, pure=False, retries=RETRIES, priority=1)
-        n_points = _unless_refused(gathered(self.client, [counted], "Reading test points")[0])
-        answers = [
-            self._answer(block, start, min(start + BATCH_POINTS, n_points))
-            for start in range(0, n_points, BATCH_POINTS)
-        ]
-        write = partial(write_part, str(self.folder.file(number)), tuple(self.columns), self.to_columns)
-        return self.client.submit(write, block, answers, pure=False, retries=RETRIES)
+        return _Reading(number, block, self.client.submit(_n_rows, block, pure=False, retries=RETRIES, priority=1))
 
-    def finish(self, number: int, written: Future[Any]) -> tuple[int, int]:
-        """Rows in the file of a partition, and how many of them are empty."""
-        n_rows, n_empty = _unless_refused(gathered(self.client, [written], f"Predicting partition {number}")[0])
-        file = self.folder.file(number)
+    def _predict(self, group: Sequence[tuple[_Reading, int]]) -> list[_Writing]:
+        """Start the predictions of a group, and have them written to the files of its partitions."""
+        blocks = [reading.block for reading, _ in group]
+        bounds = [0, *accumulate(n_points for _, n_points in group)]
+        batches = [
+            (start, min(start + self.batch_points, bounds[-1])) for start in range(0, bounds[-1], self.batch_points)
+        ]
+        answers = [self._answer(blocks, bounds, *batch) for batch in batches]
+        writings = []
+        for (reading, _), own in zip(group, pairwise(bounds), strict=True):
+            pieces = [
+                (answer, _common(own, batch, batch[0]))
+                for answer, batch in zip(answers, batches, strict=True)
+                if _overlap(own, batch)
+            ]
+            write = partial(write_part, str(self.folder.file(reading.number)), tuple(self.columns), self.to_columns)
+            parts, slices = [answer for answer, _ in pieces], [where for _, where in pieces]
+            written = self.client.submit(write, reading.block, parts, slices, pure=False, retries=RETRIES)
+            writings.append(_Writing(reading.number, written))
+        return writings
+
+    def _answer(self, blocks: Sequence[Future[Any]], bounds: Sequence[int], start: int, stop: int) -> Future[Any]:
+        """Start the prediction of some points of several blocks."""
+        batch = (start, stop)
+        chosen = [i for i, own in enumerate(pairwise(bounds)) if _overlap(own, batch)]
+        slices = [_common((bounds[i], bounds[i + 1]), batch, bounds[i]) for i in chosen]
+        points = self.client.submit(_points, [blocks[i] for i in chosen], slices, pure=False, retries=RETRIES)
+        return self.submit(points, stop - start)
+
+    def _finish(self, writing: _Writing) -> tuple[int, int]:
+        what = f"Predicting partition {writing.number}"
+        n_rows, n_empty = _unless_refused(gathered(self.client, [writing.written], what)[0])
+        file = self.folder.file(writing.number)
         if not file.is_file():
             raise WorkerError(
                 f"A worker wrote {str(file)!r}, and it is not there for the client: the folder must be one that all "
                 "machines see by the same name."
             )
         return n_rows, n_empty
-
-    def _answer(self, block: Future[Any], start: int, stop: int) -> Future[Any]:
-        points = self.client.submit(_points, block, start, stop, pure=False, retries=RETRIES)
-        return self.submit(points, stop - start)
 
 
 def stream_predictions(
@@ -120,6 +188,7 @@ def stream_predictions(
     columns: Sequence[str],
     model: str,
     reporter: Reporter,
+    batch_points: int = BATCH_POINTS,
 ) -> Streamed:
     """Predict every partition of the test points into a file of its own, with as many rows in the same order.
 
@@ -135,7 +204,7 @@ def stream_predictions(
         Which the client and all workers see by this name.
     submit : callable
         From a future of points, an array of shape (n_points, n_features) in original units, and their number, at least
-        1 and at most BATCH_POINTS, to a future of an answer.
+        1 and at most ``batch_points``, to a future of an answer.
     to_columns : callable
         From an answer to the columns of a file, n_points values each; runs on a worker, so it must be picklable.
     columns : sequence of str
@@ -143,6 +212,8 @@ def stream_predictions(
     model : str
         Tells this model and what is asked of it from any other.
     reporter : Reporter
+    batch_points : int
+        Most points that are predicted together.
 
     Returns
     -------
@@ -161,27 +232,29 @@ def stream_predictions(
     output = open_output(Path(folder), model, columns, source.identities)
     if output.finished:
         reporter.message(f"{len(output.finished)} of {len(output.files)} files are there and kept.")
-    run = Pass(checked, source, output, submit, to_columns, columns)
+    run = Pass(checked, source, output, submit, to_columns, columns, batch_points)
     n_rows, n_empty = 0, 0
-    waiting: deque[tuple[int, Future[Any]]] = deque()
     with reporter.stage("predict", len(output.missing), unit="files") as stage:
-        for number in [*output.missing, *[None] * IN_FLIGHT]:
-            if number is not None:
-                waiting.append((number, run.start(number)))
-            if waiting and (number is None or len(waiting) > IN_FLIGHT):
-                rows, empty = run.finish(*waiting.popleft())
-                n_rows, n_empty = n_rows + rows, n_empty + empty
-                stage.advance(1)
+        for rows, empty in run.written():
+            n_rows, n_empty = n_rows + rows, n_empty + empty
+            stage.advance(1)
     return Streamed(output.path, len(output.files), len(output.finished), n_rows, n_empty)
 
 
 def write_part(
-    path: str, columns: Sequence[str], to_columns: Callable[[Any], Columns], block: Block, answers: Sequence[Any]
+    path: str,
+    columns: Sequence[str],
+    to_columns: Callable[[Any], Columns],
+    block: Block,
+    answers: Sequence[Any],
+    slices: Sequence[slice],
 ) -> tuple[int, int] | GPCommitteeError:
     """Write the predictions of one partition, nothing where its rows are incomplete; its rows, and those without."""
     try:
-        parts = [to_columns(answer) for answer in answers]
-        values = {name: np.concatenate([np.empty(0), *(part[name] for part in parts)]) for name in columns}
+        parts = [(to_columns(answer), where) for answer, where in zip(answers, slices, strict=True)]
+        values = {
+            name: np.concatenate([np.empty(0), *(part[name][where] for part, where in parts)]) for name in columns
+        }
         n_rows = write_table(path, columns, [{name: _in_every_row(values[name], block) for name in columns}])
     except GPCommitteeError as error:
         return error
@@ -196,8 +269,18 @@ def _in_every_row(values: FloatArray, block: Block) -> FloatArray:
     return column
 
 
-def _points(block: Block, start: int, stop: int) -> FloatArray:
-    return block.X[start:stop]
+def _points(blocks: Sequence[Block], slices: Sequence[slice]) -> FloatArray:
+    return np.concatenate([block.X[where] for block, where in zip(blocks, slices, strict=True)])
+
+
+def _overlap(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether two ranges of points have any in common."""
+    return max(first[0], second[0]) < min(first[1], second[1])
+
+
+def _common(first: tuple[int, int], second: tuple[int, int], origin: int) -> slice:
+    """What two ranges have in common, counted from an origin."""
+    return slice(max(first[0], second[0]) - origin, min(first[1], second[1]) - origin)
 
 
 def _n_rows(block: Block | GPCommitteeError) -> int | GPCommitteeError:

@@ -10,7 +10,6 @@ import numpy as np
 from gpcommittee.aggregation import NPAE
 from gpcommittee.choices import check_count
 from gpcommittee.distributed.divide import check_method
-from gpcommittee.distributed.stream import BATCH_POINTS
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.memory import INTERPRETER_BYTES, LIVE_ARRAYS
@@ -21,6 +20,7 @@ from gpcommittee.planning.traffic import (
     FAN_IN,
     SUM_VALUES,
     Traffic,
+    batch_points,
     evaluation_bytes,
     evaluation_tasks,
     row_bytes,
@@ -184,7 +184,7 @@ def _plan(case: Case, training: Training, n_workers: int, rate: float, network_r
         stages=stages,
         fit_seconds=_fit_seconds(case, training, stages, moved, n_workers, rate, network_rate),
         predict_seconds=case.n_test
-        / BATCH_POINTS
+        / batch_points(case)
         * (compute / min(n_workers, width) + moved.batch_bytes / (n_workers * network_rate)),
         training_width=tasks,
         prediction_width=width,
@@ -222,7 +222,7 @@ def _stage_seconds(case: Case, stage: PlannedStage, moved: Traffic, n_workers: i
 
 def _batch(case: Case, moved: Traffic, rate: float) -> tuple[float, float]:
     """Operations and one worker's seconds of a batch, in which every task factors its experts anew."""
-    one = replace(case, n_test=BATCH_POINTS)
+    one = replace(case, n_test=batch_points(case))
     parts = additive_work(one), factor_work(one)
     again = (moved.batch_tasks - 1) * float(case.sizes[0]) ** 3
     flops = sum(part.flops for part in parts) + again
@@ -236,7 +236,7 @@ def _worker_memory(case: Case, training: Training, n_workers: int) -> float:
     dividing = (COPIES_DIVIDING if training.learns_metric else COPIES_DIVIDING - 1) * rows
     learning = COPIES_TRAINING * rows + case.itemsize * live.gradient * m**2
     factors = case.itemsize * (c**2 + EXPERT_BLOCK * m * (m + c))
-    points = BATCH_POINTS * (case.n_features * DOUBLE + (FAN_IN + 1) * SUM_VALUES * case.itemsize)
+    points = batch_points(case) * (case.n_features * DOUBLE + (FAN_IN + 1) * SUM_VALUES * case.itemsize)
     chunk = case.itemsize * CHUNK * (live.moments * m + c)
     return INTERPRETER_BYTES + DASK_BYTES + max(dividing, learning, rows + factors + points + chunk)
 
