@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-communication bench-defaults \
+.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-cluster bench-communication bench-defaults \
   bench-kernels bench-nearest bench-nested bench-objectives bench-memory bench-speed bench-peers bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
@@ -42,6 +42,10 @@ docs: $(VENV)/.installed-docs ## Build the documentation and run its examples
 
 bench-kin40k: $(VENV)/.installed-bench ## Every rule on kin40k, the paper's split (needs GPCOMMITTEE_DATA)
 	$(BIN)/python benchmarks/kin40k_table.py
+
+# CLUSTER_ARGS: "--rows 100000", "--repeats 1".
+bench-cluster: $(VENV)/.installed-bench ## Worker processes against threads on 500,000 rows
+	$(BIN)/python -m benchmarks.cluster $(CLUSTER_ARGS)
 
 # DEFAULTS_ARGS: "--seeds 1", "--data kin40k sarcos".
 bench-defaults: $(VENV)/.installed-bench ## The defaults against the paper's configuration (needs GPCOMMITTEE_DATA)
