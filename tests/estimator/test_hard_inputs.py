@@ -23,6 +23,7 @@ from gpcommittee.errors import (
     InvalidParameterError,
     PrecisionWarning,
 )
+from gpcommittee.kernels import KERNELS
 from gpcommittee.records import FloatArray
 
 Arrays = tuple[FloatArray, FloatArray]
@@ -35,7 +36,16 @@ def data(n: int = 90, d: int = 2, seed: int = 0) -> Arrays:
 
 
 def regressor(**settings: Any) -> CommitteeRegressor:
-    return CommitteeRegressor(**{"expert_size": 30, "max_evaluations": 15, "random_state": 0, "n_jobs": 1, **settings})
+    return CommitteeRegressor(
+        **{
+            "kernel": "squared_exponential",
+            "expert_size": 30,
+            "max_evaluations": 15,
+            "random_state": 0,
+            "n_jobs": 1,
+            **settings,
+        }
+    )
 
 
 def quiet_fit(model: CommitteeRegressor, X: Any, y: Any) -> CommitteeRegressor:
@@ -432,3 +442,14 @@ def test_the_covariance_in_float32_has_the_variances_of_npae(noise_variance: flo
         _, covariance = model.predict_covariance(X[:20])
         _, std = model.predict(X[:20], return_std=True, aggregation="npae")
     np.testing.assert_allclose(np.diag(covariance), std**2, rtol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::gpcommittee.errors.GPCommitteeWarning")
+@pytest.mark.parametrize("kernel", ["auto", *KERNELS])
+def test_the_one_input_that_matters_is_found_among_many(kernel: str) -> None:
+    """With lengthscales of 1 all rows are strangers in 40 dimensions, and nothing is learned."""
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((400, 40))
+    y = np.sin(X[:, 0]) + 0.1 * generator.standard_normal(400)
+    model = regressor(kernel=kernel, expert_size=150, max_evaluations=40).fit(X[:300], y[:300])
+    assert np.mean((model.predict(X[300:]) - np.sin(X[300:, 0])) ** 2) < 0.1 * np.var(y)

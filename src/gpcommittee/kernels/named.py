@@ -1,10 +1,15 @@
-"""Kernels by name: scaled stationary kernels with one lengthscale per input, starting at 1.
+"""Kernels by name: scaled stationary kernels with one lengthscale per input.
+
+Standardised rows are about sqrt(2 D) apart. With lengthscales of 1 they have nothing to do with each other when there
+are many inputs, and a likelihood without slope teaches nothing. So lengthscales start at 1 with up to 4 inputs, and
+from there grow with sqrt(D).
 
 Squared exponential: Eq. 1 of the paper; the others as in Rasmussen and Williams (2006), chapter 4.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,13 +24,29 @@ ALPHA_RANGE = (1e-3, 1e3)
 GPyTorch's formula (1 + d / 2 alpha)^-alpha loses digits, more than the smallest noise can hide."""
 
 
+FEW_FEATURES = 4
+"""Inputs up to which lengthscales start at 1."""
+
+
+def first_lengthscale(n_features: int) -> float:
+    """Where lengthscales start, on standardised inputs.
+
+    Examples
+    --------
+    >>> first_lengthscale(1), first_lengthscale(4), first_lengthscale(100)
+    (1.0, 1.0, 5.0)
+    """
+    return math.sqrt(max(1.0, n_features / FEW_FEATURES))
+
+
 def _log_positive() -> Positive:
     return Positive(transform=torch.exp, inv_transform=torch.log)
 
 
-def _scaled(base: Kernel) -> Kernel:
+def _scaled(base: Kernel, n_features: int) -> Kernel:
     kernel = ScaleKernel(base, outputscale_constraint=_log_positive())
-    return kernel.double().initialize(**{"outputscale": 1.0, "base_kernel.lengthscale": 1.0})
+    lengthscale = first_lengthscale(n_features)
+    return kernel.double().initialize(**{"outputscale": 1.0, "base_kernel.lengthscale": lengthscale})
 
 
 def _ard(n_features: int) -> dict[str, Any]:
@@ -38,13 +59,13 @@ def _rational_quadratic(n_features: int) -> Kernel:
 
 
 KERNELS: dict[str, Callable[[int], Kernel]] = {
-    "squared_exponential": lambda d: _scaled(RBFKernel(**_ard(d))),
-    "matern12": lambda d: _scaled(MaternKernel(nu=0.5, **_ard(d))),
-    "matern32": lambda d: _scaled(MaternKernel(nu=1.5, **_ard(d))),
-    "matern52": lambda d: _scaled(MaternKernel(nu=2.5, **_ard(d))),
-    "rational_quadratic": lambda d: _scaled(_rational_quadratic(d)),
+    "squared_exponential": lambda d: _scaled(RBFKernel(**_ard(d)), d),
+    "matern12": lambda d: _scaled(MaternKernel(nu=0.5, **_ard(d)), d),
+    "matern32": lambda d: _scaled(MaternKernel(nu=1.5, **_ard(d)), d),
+    "matern52": lambda d: _scaled(MaternKernel(nu=2.5, **_ard(d)), d),
+    "rational_quadratic": lambda d: _scaled(_rational_quadratic(d), d),
 }
-"""Kernel names; each builds a scaled kernel with one lengthscale per input, all starting at 1."""
+"""Kernel names; each builds a scaled kernel with one lengthscale per input."""
 
 
 def make_kernel(name: str, n_features: int) -> Kernel:
@@ -59,7 +80,8 @@ def make_kernel(name: str, n_features: int) -> Kernel:
     Returns
     -------
     gpytorch.kernels.Kernel
-        In double precision, with lengthscales and variance 1, parameterised by their logarithms.
+        In double precision, with variance 1 and lengthscales of ``first_lengthscale``, parameterised by their
+        logarithms.
 
     Raises
     ------
