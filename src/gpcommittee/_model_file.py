@@ -112,7 +112,7 @@ class ModelFileMixin(FittedState):
         model._set_fitted(committee, stored.partition, stored.scaling, stored.training, stored.aggregation)
         model._set_held_out(scores, stored.variance_scales)
         model._set_conformal(stored.conformal)
-        model.kernel_name_ = stored.kernel_name or settings.kernel_name(model.kernel)
+        model.kernel_name_ = stored.kernel_name or settings.kernel_name(model.kernel, optimise=False)
         model.kernel_scores_ = stored.kernel_scores
         model.n_features_in_ = stored.committee.X.shape[1]
         if stored.feature_names is not None:

@@ -15,7 +15,8 @@ from gpcommittee.kernels import KERNELS, KernelFunction, make_kernel
 from gpcommittee.prediction import NEAREST
 from gpcommittee.training import AUTO
 
-DEFAULT_KERNEL = "squared_exponential"
+PLAIN_KERNEL = "squared_exponential"
+"""Where nothing is said of the kernel and nothing is trained, by which kernels could be compared."""
 
 
 def verbosity(value: object) -> int:
@@ -45,16 +46,16 @@ def device(value: object) -> torch.device:
     return torch.device(chosen)
 
 
-def kernel_name(value: object) -> str:
+def kernel_name(value: object, *, optimise: bool) -> str:
     """The name of the kernel that a setting means, of a kernel object its class's."""
-    if value is None or isinstance(value, str):
-        return DEFAULT_KERNEL if value is None else value
-    return type(value).__name__
+    if value is None:
+        return AUTO if optimise else PLAIN_KERNEL
+    return value if isinstance(value, str) else type(value).__name__
 
 
-def kernels(value: object, n_features: int) -> dict[str, Kernel]:
+def kernels(value: object, n_features: int, *, optimise: bool) -> dict[str, Kernel]:
     """The kernel meant by a name, or by an object tried on inputs of the right width, or all that "auto" compares."""
-    name = kernel_name(value)
+    name = kernel_name(value, optimise=optimise)
     if value is None or isinstance(value, str):
         if name not in (*KERNELS, AUTO):
             raise InvalidParameterError(

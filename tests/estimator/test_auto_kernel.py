@@ -20,8 +20,8 @@ from gpcommittee.persistence.container import read_model_file, write_model_file
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray
 from gpcommittee.training import FactorisedObjective, SearchSpace, train
-from gpcommittee.training.schedule import COMPARED, expert_order
-from gpcommittee.training.staged import EARLY_TOLERANCE
+from gpcommittee.training.families import TOLERANCE
+from gpcommittee.training.schedule import expert_order
 
 pytestmark = pytest.mark.filterwarnings("ignore::gpcommittee.errors.GPCommitteeWarning")
 
@@ -69,14 +69,14 @@ def test_the_kernel_that_the_data_were_drawn_with_is_chosen(kernel: str) -> None
 def test_scores_are_the_optima_on_the_same_experts(data: tuple[FloatArray, FloatArray]) -> None:
     model = regressor(partition_metric="standardised").fit(*data)
     order = expert_order(model.partition_.n_experts, np.random.RandomState(0).randint(np.iinfo(np.int32).max))
-    blocks = [model.committee_.block(int(expert)) for expert in order[:COMPARED]]
+    blocks = [model.committee_.block(int(expert)) for expert in order[:8]]
     n_rows = sum(len(y) for _, y in blocks)
     for name, score in model.kernel_scores_.items():
         function = KernelFunction(make_kernel(name, 2))
         objective = FactorisedObjective(function, blocks, SerialEngine(), 600 / n_rows)
         start = np.append(function.start, np.log(0.1))
         expected = train(
-            objective, 600, SearchSpace.of(function), start, 40, SilentReporter(), value_tolerance=EARLY_TOLERANCE
+            objective, 600, SearchSpace.of(function), start, 40, SilentReporter(), value_tolerance=TOLERANCE
         ).record
         assert (score.evaluations, score.n_rows) == (expected.evaluations, n_rows)
         assert score.objective == pytest.approx(expected.objective / 600, rel=1e-12)
@@ -90,7 +90,7 @@ def test_the_chosen_kernel_has_the_least_criterion_and_goes_on_from_there(fitted
     assert fitted.training_ is not None
     first = fitted.training_.stages[0]
     best = scores[fitted.kernel_name_]
-    assert (first.n_experts, first.evaluations) == (COMPARED, best.evaluations)
+    assert (first.n_experts, first.evaluations) == (8, best.evaluations)
     assert first.objective / 600 == pytest.approx(best.objective, rel=1e-12)
     assert fitted.training_.stages[-1].n_experts == fitted.partition_.n_experts
     assert fitted.kernel_.base_kernel.nu == 1.5  # type: ignore[union-attr]
@@ -110,6 +110,27 @@ def test_a_simpler_kernel_is_preferred_where_it_does_as_well() -> None:
     simple, nesting = (model.kernel_scores_[name] for name in ("squared_exponential", "rational_quadratic"))
     assert nesting.objective - simple.objective < 0.002
     assert simple.criterion < nesting.criterion
+
+
+def test_a_large_communication_set_is_thinned_for_the_comparison(data: tuple[FloatArray, FloatArray]) -> None:
+    model = regressor(communication_size=200, partition_metric="standardised").fit(*data)
+    assert {score.n_rows for score in model.kernel_scores_.values()} == {400}
+    order = expert_order(model.partition_.n_experts, np.random.RandomState(0).randint(np.iinfo(np.int32).max))
+    blocks = [model.committee_.block(int(expert)) for expert in order[:8]]
+    kept = np.linspace(0, 199, 50).round().astype(int)
+    blocks[0] = (blocks[0][0][kept], blocks[0][1][kept])
+    function = KernelFunction(make_kernel("matern32", 2))
+    start = np.append(function.start, np.log(0.1))
+    objective = FactorisedObjective(function, blocks, SerialEngine(), 600 / 400)
+    expected = train(objective, 600, SearchSpace.of(function), start, 40, SilentReporter(), value_tolerance=TOLERANCE)
+    score = model.kernel_scores_["matern32"]
+    assert score.objective == pytest.approx(expected.record.objective / 600, rel=1e-12)
+
+
+def test_it_is_the_default_where_there_is_training(data: tuple[FloatArray, FloatArray]) -> None:
+    assert regressor(kernel=None).fit(*data).kernel_scores_ == regressor().fit(*data).kernel_scores_
+    plain = regressor(kernel=None, optimizer=None).fit(*data)
+    assert (plain.kernel_name_, plain.kernel_scores_) == ("squared_exponential", {})
 
 
 @pytest.mark.parametrize("n_experts", [1, 2, 3])
@@ -168,7 +189,7 @@ def test_the_choice_is_saved(fitted: CommitteeRegressor, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("kernel", "name"),
-    [(None, "squared_exponential"), ("matern52", "matern52"), (ScaleKernel(RBFKernel()), "ScaleKernel")],
+    [("matern52", "matern52"), (ScaleKernel(RBFKernel()), "ScaleKernel")],
 )
 def test_every_kernel_has_a_name(
     kernel: object, name: str, data: tuple[FloatArray, FloatArray], tmp_path: Path

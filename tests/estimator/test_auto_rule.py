@@ -42,7 +42,14 @@ def data(n_rows: int = 400, seed: int = 0) -> tuple[FloatArray, FloatArray]:
 
 
 def regressor(**settings: Any) -> CommitteeRegressor:
-    standard = {"aggregation": "auto", "expert_size": 50, "max_evaluations": 30, "random_state": 0, "n_jobs": 1}
+    standard = {
+        "kernel": "squared_exponential",
+        "aggregation": "auto",
+        "expert_size": 50,
+        "max_evaluations": 30,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
     return CommitteeRegressor(**{**standard, **settings})
 
 

@@ -43,7 +43,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::gpcommittee.errors.GPCommitteeW
 
 
 def regressor(**settings: Any) -> CommitteeRegressor:
-    return CommitteeRegressor(**{"expert_size": 30, "max_evaluations": 12, "random_state": 0, "n_jobs": 1, **settings})
+    return CommitteeRegressor(
+        **{
+            "kernel": "squared_exponential",
+            "expert_size": 30,
+            "max_evaluations": 12,
+            "random_state": 0,
+            "n_jobs": 1,
+            **settings,
+        }
+    )
 
 
 def both(model: CommitteeRegressor, **options: Any) -> FloatArray:

@@ -23,7 +23,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::gpcommittee.errors.GPCommitteeW
 
 
 def fitted(**settings: Any) -> CommitteeRegressor:
-    defaults = {"expert_size": 30, "communication_size": 60, "random_state": 0, "n_jobs": 1, "objective": "conditional"}
+    defaults = {
+        "kernel": "squared_exponential",
+        "expert_size": 30,
+        "communication_size": 60,
+        "random_state": 0,
+        "n_jobs": 1,
+        "objective": "conditional",
+    }
     return CommitteeRegressor(**{**defaults, **settings}).fit(X, Y)
 
 

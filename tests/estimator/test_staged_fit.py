@@ -29,7 +29,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::gpcommittee.errors.BoundWarning
 
 
 def regressor(**settings: Any) -> CommitteeRegressor:
-    return CommitteeRegressor(**{"expert_size": 20, "random_state": 0, "n_jobs": 1, **settings})
+    return CommitteeRegressor(
+        **{"kernel": "squared_exponential", "expert_size": 20, "random_state": 0, "n_jobs": 1, **settings}
+    )
 
 
 def fitted(**settings: Any) -> CommitteeRegressor:

@@ -20,7 +20,9 @@ RATE = 4e10
 
 
 def plan(n_rows: int = 10_000, n_features: int = 8, n_test: int = 1_000_000, **settings: Any) -> Plan:
-    return plan_fit(n_rows, n_features, n_test, **{"machine_rate": RATE, "n_jobs": 1, **settings})
+    return plan_fit(
+        n_rows, n_features, n_test, **{"kernel": "squared_exponential", "machine_rate": RATE, "n_jobs": 1, **settings}
+    )
 
 
 def test_plan_of_ten_thousand_rows_and_a_million_test_rows() -> None:
@@ -68,7 +70,9 @@ def test_a_comparison_of_kernels_is_planned_as_the_dearest_of_them() -> None:
     assert all(plan(kernel=name).fit_seconds <= dearest.fit_seconds for name in KERNELS)
     assert all(plan(kernel=name).peak_memory <= auto.peak_memory for name in KERNELS)
     assert (auto.predict_seconds, auto.peak_memory) == (dearest.predict_seconds, dearest.peak_memory)
-    assert auto.stages[0] == PlannedStage(8, 5 * dearest.stages[0].evaluations)
+    assert auto.stages[0] == PlannedStage(4, 75, compares=True)
+    assert auto.stages[1:] == tuple(PlannedStage(s.n_experts, 15) for s in dearest.stages)
+    assert plan_fit(10_000, 8, 1000, machine_rate=RATE) == plan_fit(10_000, 8, 1000, machine_rate=RATE, kernel="auto")
     assert auto.fit_seconds > dearest.fit_seconds
 
 

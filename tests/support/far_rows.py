@@ -23,7 +23,7 @@ RULES = (
     "npae",
     "communication",
 )
-SETTINGS: dict[str, Any] = {"expert_size": 30, "random_state": 0, "n_jobs": 1}
+SETTINGS: dict[str, Any] = {"kernel": "squared_exponential", "expert_size": 30, "random_state": 0, "n_jobs": 1}
 
 _generator = np.random.default_rng(0)
 X = _generator.uniform(-2, 2, (330, 2))

@@ -34,7 +34,7 @@ def fit(
     features: Features = None,
     expand_dates: options.ExpandDates = False,
     drop_missing: DropMissing = False,
-    kernel: options.Kernel = KernelName.SQUARED_EXPONENTIAL,
+    kernel: options.Kernel = KernelName.AUTO,
     aggregation: options.Aggregation = AggregationName.GRBCM,
     n_experts: options.NExperts = None,
     expert_size: options.ExpertSize = None,

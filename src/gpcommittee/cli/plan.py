@@ -39,7 +39,7 @@ def plan(
         int | None, typer.Option(min=1, metavar="N", help="Plan for a Dask cluster of N workers, one thread each.")
     ] = None,
     output: Output = Format.TABLE,
-    kernel: options.Kernel = KernelName.SQUARED_EXPONENTIAL,
+    kernel: options.Kernel = KernelName.AUTO,
     aggregation: options.Aggregation = AggregationName.GRBCM,
     n_experts: options.NExperts = None,
     expert_size: options.ExpertSize = None,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from gpcommittee.cluster.committee import ClusterCommittee
 from gpcommittee.cluster.objective import ClusterObjective
-from gpcommittee.cluster.sharded import ShardedRows, digests, scatter
+from gpcommittee.cluster.sharded import ShardedRows, digests, scatter, with_communication
 from gpcommittee.cluster.tasks import Cluster
 from gpcommittee.data import Rows
 from gpcommittee.distributed import Drawn, divide_rows
@@ -20,7 +20,7 @@ from gpcommittee.kernels import KernelFunction
 from gpcommittee.records import FloatArray, Hyperparameters, IntArray, Partition
 from gpcommittee.training import Arranged, Objective
 from gpcommittee.training.checkpoint import fingerprint
-from gpcommittee.training.part import part_key
+from gpcommittee.training.part import part_key, some_of
 from gpcommittee.training.rows import RowsInMemory, divide_in_memory
 
 
@@ -68,6 +68,11 @@ class ClusterPart:
         """Rows of each expert, shape (n_chosen,)."""
         sizes: IntArray = self.sharded.placed.sizes[self.experts]
         return sizes
+
+    def reduced(self, n_experts: int, n_communication: int) -> ClusterPart:
+        """The first so many experts, with so many rows of the communication expert at most."""
+        kept = some_of(len(self.sharded.placed.communication_y), n_communication)
+        return replace(self, sharded=with_communication(self.sharded, kept), experts=self.experts[:n_experts])
 
     def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
         """The objective of a committee of ``n_rows``, as these experts estimate it; the engine is the cluster."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -131,6 +131,21 @@ class ShardedRows:
             for first in range(0, held.n_experts, most):
                 stop = min(first + most, held.n_experts)
                 yield Unit(shard, first, stop, experts_text(held.first_expert + first, held.first_expert + stop - 1))
+
+
+def with_communication(rows: ShardedRows, kept: IntArray) -> ShardedRows:
+    """The same experts with some rows of the communication set.
+
+    Parameters
+    ----------
+    rows : ShardedRows
+    kept : ndarray of int64
+        Numbers of those rows.
+    """
+    placed = rows.placed
+    X, y = placed.communication_X[kept], placed.communication_y[kept]
+    sizes = np.concatenate([[len(kept)], placed.sizes[1:]])
+    return replace(rows, placed=replace(placed, communication_X=X, communication_y=y, sizes=sizes))
 
 
 def experts_text(first: int, last: int) -> str:

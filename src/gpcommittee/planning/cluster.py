@@ -148,7 +148,7 @@ def plan_cluster(
     --------
     >>> plan = plan_cluster(10**8, 10, n_workers=200, machine_rate=3e10)
     >>> f"{plan.worker_memory / 2**30:.1f} GiB per worker, {plan.evaluation_bytes / 1e6:.1f} MB per evaluation"
-    '0.7 GiB per worker, 1.1 MB per evaluation'
+    '0.8 GiB per worker, 1.1 MB per evaluation'
     """
     check_count("n_workers", n_workers)
     check_method(settings.get("partition", "tree"))
@@ -212,8 +212,7 @@ def _fit_seconds(
 
 
 def _stage_seconds(case: Case, stage: PlannedStage, moved: Traffic, n_workers: int, rate: float) -> float:
-    chosen = np.linspace(0, len(case.sizes) - 1, stage.n_experts).round().astype(int)
-    work = objective_work(replace(case, sizes=case.sizes[chosen]))
+    work = objective_work(stage.case(case))
     tasks = evaluation_tasks(stage.n_experts, moved.n_shards)
     share = -(-tasks // n_workers) / tasks
     seconds = sum(part.seconds(rate, 1) * (share if part.n_tasks > 1 else 1.0) for part in work)

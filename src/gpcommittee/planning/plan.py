@@ -39,9 +39,9 @@ from gpcommittee.training import (
     METRICS,
     OBJECTIVES,
     TRAINING_EXPERTS,
-    compares_kernels,
     most_experts,
 )
+from gpcommittee.training.schedule import n_compared
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ def plan_fit(
     machine_rate : float, optional
         Matrix-product operations per second of all workers together. Default: measured by `measure_dgemm_rate`.
     kernel : str, optional
-        Name of a kernel. Default: "squared_exponential"; a kernel of your own may cost more. "auto": the comparison is
-        one of the stages, and the dearest kernel is counted throughout, as if it were the one chosen.
+        Name of a kernel; one of your own may cost more. "auto", the default: the comparison is one of the stages, and
+        the dearest kernel is counted throughout, as if it were the one chosen.
     from_table : bool, default=False
         The rows are given as a frame, or read from a file on the command line, which takes one more copy of the inputs
         during a fit.
@@ -261,7 +261,7 @@ def planned_case(
         itemsize=torch_dtype(dtype).itemsize,
         n_workers=make_engine(n_jobs).n_workers,
         rule=rule,
-        kernel=_counted_kernel("squared_exponential" if kernel is None else kernel),
+        kernel=_counted_kernel(kernel),
         budget=factor_budget(check_optional_positive("memory_budget", memory_budget)),
         objective=_known("objective", objective, OBJECTIVES),
         tolerance=check_not_negative("tolerance", tolerance),
@@ -277,7 +277,8 @@ def planned_case(
             partition, _known("partition_metric", partition_metric, METRICS), sizes.n_experts, case.n_features
         ),
         max_evaluations=check_count("max_evaluations", max_evaluations),
-        n_kernels=len(KERNELS) if compares_kernels(kernel) else 1,
+        n_kernels=len(KERNELS) if kernel in (None, AUTO) else 1,
+        n_compared=n_compared(round(float(case.sizes[1:].max(initial=0) or case.sizes[0]))),
     )
     return case, training
 
@@ -350,7 +351,7 @@ def _known(name: str, value: object, allowed: Collection[str]) -> str:
 
 def _counted_kernel(kernel: object) -> str:
     """The kernel itself, or the dearest of those that are compared."""
-    if compares_kernels(_known("kernel", kernel, (*KERNELS, AUTO))):
+    if _known("kernel", AUTO if kernel is None else kernel, (*KERNELS, AUTO)) == AUTO:
         return max(KERNELS, key=lambda name: KERNEL_COSTS[name].gradient)
     return str(kernel)
 

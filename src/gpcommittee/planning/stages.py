@@ -10,7 +10,7 @@ import numpy as np
 from gpcommittee.partition import DISTANCE_PARTITIONERS
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.work import objective_work
-from gpcommittee.training.schedule import COMPARED, FEW, FIRST_STAGE, next_step, pilot_sizes
+from gpcommittee.training.schedule import FEW, FIRST_STAGE, next_step, pilot_sizes
 
 ONLY_EVALUATIONS = 25
 """Evaluations until convergence in one stage: 13 to 28 in four fits to real data with 3 to 8 inputs, 103 in one with
@@ -22,6 +22,9 @@ FIRST_EVALUATIONS = 20
 NEXT_EVALUATIONS = 15
 """The same in stages that start from the optimum of another; measured 7 to 19 with 3 to 8 inputs, 12
 to 31 with 11, 33 to 47 with 21."""
+
+COMPARING_EVALUATIONS = 15
+"""The same of one kernel where several are compared; measured 11 to 24."""
 
 TYPICAL_LOSS = 2.4
 """Nats per row that the optimum of one expert lacks, which decides how many experts are enough; measured 2.3 and 2.6
@@ -36,11 +39,20 @@ class PlannedStage:
     ----------
     n_experts : int
     evaluations : int
-        Of its objective.
+        Of its objective, with all kernels that are tried.
+    compares : bool, default=False
+        Whether kernels are compared, on no more rows of the communication expert than of the others.
     """
 
     n_experts: int
     evaluations: int
+    compares: bool = False
+
+    def case(self, whole: Case) -> Case:
+        """A committee of its experts alone, which are as large as those of the whole."""
+        chosen = np.linspace(0, len(whole.sizes) - 1, self.n_experts).round().astype(int)
+        largest = whole.sizes[1:].max(initial=0) or whole.sizes[0]
+        return replace(whole, sizes=whole.sizes[chosen].clip(max=largest if self.compares else None))
 
 
 @dataclass(frozen=True)
@@ -56,12 +68,15 @@ class Training:
         In each stage.
     n_kernels : int, default=1
         Several are compared in the first stage.
+    n_compared : int, default=8
+        Experts of that stage.
     """
 
     experts: int | str
     learns_metric: bool
     max_evaluations: int
     n_kernels: int = 1
+    n_compared: int = 8
 
 
 def learns_metric(partition: str, partition_metric: str, n_experts: int, n_features: int) -> bool:
@@ -80,12 +95,13 @@ def typical_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ..
     >>> [stage.n_experts for stage in typical_stages(Training("auto", True, 100), 2000)]
     [4, 16, 64, 256, 1091]
     >>> typical_stages(Training("all", False, 100), 20)
-    (PlannedStage(n_experts=20, evaluations=25),)
-    >>> typical_stages(Training("auto", True, 100, n_kernels=5), 20)
-    (PlannedStage(n_experts=8, evaluations=100), PlannedStage(n_experts=20, evaluations=15))
+    (PlannedStage(n_experts=20, evaluations=25, compares=False),)
+    >>> [(s.n_experts, s.evaluations) for s in typical_stages(Training("auto", True, 100, n_kernels=5), 2000)]
+    [(8, 75), (16, 15), (64, 15), (256, 15), (1091, 15)]
     """
     sizes = list(_sizes(training, n_experts, TYPICAL_LOSS))
     first = FIRST_EVALUATIONS if len(sizes) > 1 else ONLY_EVALUATIONS
+    first = COMPARING_EVALUATIONS if training.n_kernels > 1 else first
     evaluations = [first] + [NEXT_EVALUATIONS] * (len(sizes) - 1)
     return _stages(training, sizes, evaluations)
 
@@ -100,7 +116,9 @@ def _stages(training: Training, sizes: Sequence[int], evaluations: Sequence[int]
     """The first stage with as many evaluations of every kernel."""
     runs = [training.n_kernels] + [1] * (len(sizes) - 1)
     counts = [n_runs * min(count, training.max_evaluations) for n_runs, count in zip(runs, evaluations, strict=True)]
-    return tuple(PlannedStage(*stage) for stage in zip(sizes, counts, strict=True))
+    return tuple(
+        PlannedStage(size, count, compares=n_runs > 1) for size, count, n_runs in zip(sizes, counts, runs, strict=True)
+    )
 
 
 def training_seconds(case: Case, stages: tuple[PlannedStage, ...], rate: float) -> float:
@@ -108,21 +126,16 @@ def training_seconds(case: Case, stages: tuple[PlannedStage, ...], rate: float) 
     return sum(
         stage.evaluations * work.seconds(rate, case.n_workers)
         for stage in stages
-        for work in objective_work(_part(case, stage.n_experts))
+        for work in objective_work(stage.case(case))
     )
-
-
-def _part(case: Case, n_experts: int) -> Case:
-    chosen = np.linspace(0, len(case.sizes) - 1, n_experts).round().astype(int)
-    return replace(case, sizes=case.sizes[chosen])
 
 
 def _sizes(training: Training, n_experts: int, loss_of_one: float | None) -> Iterator[int]:
     """Experts of each stage; without a loss every stage is followed by another until all experts are used."""
     most = training.experts if isinstance(training.experts, int) else n_experts
-    compared = (min(COMPARED, most),) if training.n_kernels > 1 else ()
+    compared = (min(training.n_compared, most),) if training.n_kernels > 1 else ()
     pilots = pilot_sizes(n_experts, most) if training.learns_metric else ()
-    pilots = (*compared, *(size for size in pilots if not compared or size > compared[0]))
+    pilots = (*compared, *(size for size in pilots if not compared or size >= compared[0]))
     yield from pilots
     if training.experts != "auto" or n_experts <= FEW:
         yield most

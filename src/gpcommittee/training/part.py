@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -44,6 +44,10 @@ class SomeExperts(Protocol):
     @property
     def rows(self) -> IntArray:
         """Rows of each expert, shape (n_experts,)."""
+        ...
+
+    def reduced(self, n_experts: int, n_communication: int) -> SomeExperts:
+        """The first so many experts, with so many rows of the communication expert at most."""
         ...
 
     def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
@@ -113,9 +117,28 @@ class Part:
         """Rows of each expert, shape (n_experts,)."""
         return np.array([len(y) for _, y in self.blocks], dtype=np.int64)
 
+    def reduced(self, n_experts: int, n_communication: int) -> Part:
+        """As in `SomeExperts`."""
+        X, y = self.blocks[0]
+        kept = some_of(len(y), n_communication)
+        blocks = [(X[kept], y[kept]), *self.blocks[1:n_experts]]
+        return replace(self, blocks=blocks, key=f"{self.key}, {n_experts} with {n_communication}")
+
     def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
         """As in `SomeExperts`."""
         return make_objective(name, kernel, self.blocks, n_rows, engine)
+
+
+def some_of(n_rows: int, most: int) -> IntArray:
+    """Numbers of some of the rows of a random sample, evenly spread in its order.
+
+    Examples
+    --------
+    >>> some_of(7, 3), some_of(2, 3)
+    (array([0, 3, 6]), array([0, 1]))
+    """
+    found: IntArray = np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(np.int64)
+    return found
 
 
 def part_key(metric: str, partition: Partition, experts: IntArray) -> str:

@@ -19,8 +19,9 @@ from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, IntArray, KernelScore
 from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
 from gpcommittee.training.families import choose_family
+from gpcommittee.training.part import SomeExperts
 from gpcommittee.training.rows import ArrangedRows, DividedRows, Final
-from gpcommittee.training.schedule import COMPARED, expert_order, pilot_sizes
+from gpcommittee.training.schedule import COMPARED, expert_order, n_compared, pilot_sizes
 from gpcommittee.training.space import SearchSpace
 from gpcommittee.training.staged import EARLY_TOLERANCE, Course, Trainer
 
@@ -131,7 +132,7 @@ def prepare(
     name, scores = next(iter(trainers)), dict[str, KernelScore]()
     course = Course(trainers[name].start)
     if len(trainers) > 1:
-        part = rows.part(kernels[name], order[: min(COMPARED, most)])
+        part = _compared(rows.part(kernels[name], order[: min(max(COMPARED), most)]))
         chosen = choose_family(trainers, part)
         name, course, scores = chosen.name, chosen.course, dict(chosen.scores)
         reporter.message(f"Chose the kernel {name} among {len(scores)} on {part.rows.sum():,} rows.")
@@ -174,11 +175,17 @@ def _trainers(
     }
 
 
+def _compared(some: SomeExperts) -> SomeExperts:
+    """Those on which kernels are compared; the communication expert is no larger than the others."""
+    others = int(some.rows[1:].max(initial=0)) or int(some.rows[0])
+    return some.reduced(n_compared(others), others)
+
+
 def _pilot(trainer: Trainer, course: Course, rows: DividedRows[ArrangedRows], parts: Sequence[IntArray]) -> Course:
-    """Stages on a few experts, which learn the metric: those on more experts than the course has seen."""
+    """Stages on a few experts, which learn the metric: those on as many experts as the course has seen, or more."""
     seen = course.stages[-1].n_experts if course.stages else 0
     for experts in parts:
-        if len(experts) > seen:
+        if len(experts) >= seen:
             course = trainer.stage(course, rows.part(trainer.kernel, experts), EARLY_TOLERANCE)
     return course
 

@@ -56,9 +56,11 @@ FEW = 8
 PILOT = 16
 """Most experts on which lengthscales are learned for the partition in their metric."""
 
+COMPARED = (4, 8)
+"""Least and most experts on which families of kernels are compared."""
 
-COMPARED = 8
-"""Experts on which families of kernels are compared."""
+COMPARED_ROWS = 4_000
+"""Rows that they should have together: enough to tell families apart that make a difference."""
 
 
 def expert_order(n_experts: int, seed: int) -> IntArray:
@@ -69,6 +71,18 @@ def expert_order(n_experts: int, seed: int) -> IntArray:
     """
     generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
     return np.concatenate([np.zeros(1, dtype=np.int64), 1 + generator.permutation(n_experts - 1)])
+
+
+def n_compared(expert_rows: int) -> int:
+    """Experts of so many rows on which families of kernels are compared.
+
+    Examples
+    --------
+    >>> [n_compared(rows) for rows in (100, 500, 800, 2000)]
+    [8, 8, 5, 4]
+    """
+    least, most = COMPARED
+    return min(most, max(least, COMPARED_ROWS // expert_rows))
 
 
 def expected_loss(drop: FloatArray, rows: IntArray, n_before: int, n_now: int, n_experts: int) -> float:
