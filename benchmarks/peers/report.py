@@ -38,9 +38,10 @@ def page(study: str, rows: pd.DataFrame) -> Page:
     """One section per size that ran."""
     rows = rows.assign(total_cpu_s=rows["fit_cpu_s"] + rows["predict_cpu_s"])
     blocks: list[str | Plot] = [
-        "Each system has the same standardised rows, the same kernel and one thread in a process of its own, whose "
-        "peak memory includes its libraries. Times are processor seconds; the last column compares fit and prediction "
-        "with the library's default, in matrix products of the same minutes."
+        "Each system has the same standardised rows, one thread in a process of its own, whose peak memory includes "
+        "its libraries, and the same kernel, but for the line whose training chooses it. Times are processor seconds; "
+        "the last column compares fit and prediction with the library's default with that kernel, in matrix products "
+        "of the same minutes."
     ]
     for (n_train, n_test), of_size in rows.groupby(["n_train", "n_test"]):
         name = f"{study}_{n_train}"

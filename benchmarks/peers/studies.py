@@ -13,7 +13,7 @@ PAPER_EXPERT_SIZE = 625
 
 @dataclass(frozen=True)
 class Study:
-    """A data set: the kernel of every system, training rows of all of it, and how many are used (None for all)."""
+    """A data set: the kernel of all systems but one, its training rows, and how many are used (None for all)."""
 
     kernel: str
     all_rows: int
@@ -29,7 +29,8 @@ STUDIES: Mapping[str, Study] = {
 }
 
 OURS: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "ours": ("ours, default", {}),
+    "ours": ("ours, default but for the kernel", {}),
+    "ours-auto": ("ours, default: the training chooses the kernel", {"kernel": "auto"}),
     "ours-e250": ("ours, experts of 250", {"expert_size": 250}),
     "ours-e1000": ("ours, experts of 1,000", {"expert_size": 1000}),
     "ours-c1000": ("ours, 1,000 communication rows", {"communication_size": 1000}),
@@ -57,7 +58,7 @@ def systems(study: str, rows: int | None, more: Mapping[str, Mapping[str, object
     n_rows = rows or usual.rows or usual.all_rows
     ours = {**OURS, **{f"ours-{tag}": (f"ours, {tag}", settings) for tag, settings in more.items()}}
     found = [*_ours(ours), _paper(n_rows), *_svgp(), *_vecchia(), *_exact(n_rows)]
-    return [replace(system, settings={**system.settings, "kernel": usual.kernel}) for system in found]
+    return [replace(system, settings={"kernel": usual.kernel, **system.settings}) for system in found]
 
 
 def shrunk(system: PeerSystem) -> PeerSystem:
