@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-cluster bench-communication bench-defaults \
-  bench-kernels bench-nearest bench-nested bench-objectives bench-memory bench-speed bench-peers bench-variances clean \
+  bench-electric bench-kernels bench-nearest bench-nested bench-objectives bench-memory bench-speed bench-peers bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -68,6 +68,10 @@ bench-nested: $(VENV)/.installed-bench ## NPAE over a few experts at each point 
 
 bench-nearest: $(VENV)/.installed-bench ## The nearest experts of each point against all (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.nearest
+
+# ELECTRIC_ARGS: "--rows 100000", "--jobs 1".
+bench-electric: $(VENV)/.installed-bench ## All of electric with the defaults, and what the plan said (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.electric $(ELECTRIC_ARGS)
 
 bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the default on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels
