@@ -40,7 +40,7 @@ BATCH_POINTS_OF_NEAREST = 16 * BATCH_POINTS
 IN_FLIGHT = 4
 """Groups of partitions that are on the way at a time."""
 
-READ_AHEAD = 8
+READ_AHEAD = 4
 """Partitions that are read at a time."""
 
 Columns = Mapping[str, NDArray[Any]]
