@@ -39,17 +39,16 @@ def call(rows: str | None, work: int = 1) -> Call:
     return Call("", print, (), None if rows is None else Rows(rows), work)  # type: ignore[arg-type]
 
 
-def test_work_goes_where_its_rows_are_until_a_worker_has_its_share() -> None:
-    calls = [call(None), *[call("x")] * 5, call("y")]
-    found = places(calls, {"a": 1, "b": 1}, x=["a"], y=["b"])
-    assert found[-1] == "b"
-    assert found[1] == found[2] == "a"
-    assert max(Counter(found).values()) == 4
+def test_work_stays_where_its_rows_are_until_a_worker_has_far_more_than_its_share() -> None:
+    few = places([call(None), *[call("x")] * 5, call("y")], {"a": 1, "b": 1}, x=["a"], y=["b"])
+    assert few == ["b", *["a"] * 5, "b"]
+    many = places([call("x")] * 20, {"a": 1, "b": 1}, x=["a"])
+    assert Counter(many) == {"a": 14, "b": 6}  # 1.25 times 10, and one more
 
 
 def test_shares_go_by_threads_and_by_how_much_work_it_is() -> None:
-    found = places([call("x", 4), *[call("x")] * 4], {"a": 3, "b": 1}, x=["a"])
-    assert found == ["a", "a", "a", "b", "b"]
+    found = places([call("x", 4), *[call("x")] * 16], {"a": 1, "b": 3}, x=["a"])
+    assert found == [*["a"] * 8, *["b"] * 9]
     assert places([call("x"), call("x")], {"a": 1, "b": 1}, x=["gone"]) == ["a", "b"]
     assert places([call("x"), call(None)], {}, x=[]) == [None, None]
 

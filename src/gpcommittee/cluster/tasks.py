@@ -28,6 +28,10 @@ Value = TypeVar("Value")
 LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
 
+PATIENCE = 1.25
+"""Times its share of the work, and one call more, that a worker gets before it gives rows away: to move them every time
+costs more than to wait."""
+
 WATCH_SECONDS = 2.0
 """How often it is looked whether a worker that tasks are pinned to is gone."""
 
@@ -183,13 +187,15 @@ class Cluster:
         return self.submit(work, about, _in_turn, *steps, near=place, strictly=place is not None)
 
     def _places(self, calls: Sequence[Call], slots: Mapping[str, int]) -> list[str | None]:
-        """A worker for each: one that holds its rows and has not got its share yet, or else the one that lacks most.
+        """A worker for each: one that holds its rows and has not got far more than its share, or the one with least.
 
-        What is moved once stays, so that the next time the other worker holds it too. None where there is no worker.
+        Rows that are moved for the sake of balance may be moved again the next time, as Dask drops copies. None where
+        there is no worker.
         """
         holders = self.client.who_has([call.rows for call in calls if call.rows is not None])
-        share = sum(call.work for call in calls) / max(1, sum(slots.values()))
-        free = {address: share * n for address, n in slots.items()}
+        work = [call.work for call in calls]
+        share = PATIENCE * sum(work) / max(1, sum(slots.values()))
+        free = {address: share * n + max(work, default=0) for address, n in slots.items()}
         places: list[str | None] = [None] * len(calls)
         for at_home in (True, False):
             for i, call in enumerate(calls):
