@@ -57,6 +57,21 @@ def test_other_settings_agree(client: Any, changed: dict[str, Any]) -> None:
         np.testing.assert_allclose(a.var_noisy, b.var_noisy, rtol=tolerance)
 
 
+@pytest.mark.filterwarnings("ignore::gpcommittee.errors.ConvergenceWarning")
+def test_one_machine_goes_on_from_the_log_of_a_comparison_of_kernels(client: Any, tmp_path: Path) -> None:
+    """Where the communication set is thinned for it, too."""
+    log = tmp_path / "fit.log"
+    changed = {"kernel": "auto", "communication_size": 60, "training_experts": 4, "max_evaluations": 4}
+    there = fitted_there(client, checkpoint=log, **changed)
+    logged = log.read_bytes()
+    here = fitted_here(checkpoint=log, **changed)
+    assert here.training_ is not None
+    assert here.training_.reused == here.training_.evaluations
+    assert log.read_bytes() == logged
+    assert here.kernel_scores_ == there.kernel_scores_
+    assert {score.n_rows for score in here.kernel_scores_.values()} == {120}
+
+
 def test_the_nearest_experts_agree(client: Any) -> None:
     changed = {"nearest_experts": 3, "optimizer": None}
     expected, found = fitted_here(**changed), fitted_there(client, **changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from gpcommittee.kernels import KernelFunction
 from gpcommittee.records import FloatArray, Hyperparameters, IntArray, Partition
 from gpcommittee.training import Arranged, Objective
 from gpcommittee.training.checkpoint import fingerprint
-from gpcommittee.training.part import part_key, some_of
+from gpcommittee.training.part import chosen_rows, part_key, some_of
 from gpcommittee.training.rows import RowsInMemory, divide_in_memory
 
 
@@ -55,7 +55,7 @@ class ClusterPart:
     def key(self) -> str:
         """Of all that decides which rows these are, once it is known which rows there are."""
         if self.partition is not None:
-            return part_key(self.metric, self.partition, self.experts)
+            return part_key(self.metric, chosen_rows(self.partition, self.experts, int(self.rows[0])))
         return fingerprint([self.metric, "cluster"], [self.experts, self.rows])
 
     @property
@@ -68,11 +68,6 @@ class ClusterPart:
         """Rows of each expert, shape (n_chosen,)."""
         sizes: IntArray = self.sharded.placed.sizes[self.experts]
         return sizes
-
-    def reduced(self, n_experts: int, n_communication: int) -> ClusterPart:
-        """The first so many experts, with so many rows of the communication expert at most."""
-        kept = some_of(len(self.sharded.placed.communication_y), n_communication)
-        return replace(self, sharded=with_communication(self.sharded, kept), experts=self.experts[:n_experts])
 
     def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
         """The objective of a committee of ``n_rows``, as these experts estimate it; the engine is the cluster."""
@@ -160,10 +155,18 @@ class RowsOnCluster:
         """The communication expert included."""
         return self.sharded.n_experts
 
-    def part(self, kernel: KernelFunction, experts: IntArray) -> ClusterPart:
+    @property
+    def sizes(self) -> IntArray:
+        """Rows of each expert, shape (n_experts,)."""
+        return self.sharded.placed.sizes
+
+    def part(self, kernel: KernelFunction, experts: IntArray, n_communication: int | None = None) -> ClusterPart:
         """Some of the experts; the kernel is the objective's."""
         partition = None if self.here is None else self.here.partition
-        return ClusterPart(self.sharded, experts, self.metric, self.device, partition)
+        sharded = self.sharded
+        if n_communication is not None:
+            sharded = with_communication(sharded, some_of(int(self.sizes[0]), n_communication))
+        return ClusterPart(sharded, experts, self.metric, self.device, partition)
 
     def typical(self) -> FloatArray:
         """Inputs that say what a typical row is."""

@@ -39,9 +39,10 @@ from gpcommittee.training import (
     METRICS,
     OBJECTIVES,
     TRAINING_EXPERTS,
+    compares_kernels,
     most_experts,
 )
-from gpcommittee.training.schedule import n_compared
+from gpcommittee.training.schedule import n_compared, ordinary_rows
 
 
 @dataclass(frozen=True)
@@ -252,6 +253,7 @@ def planned_case(
     from_table: bool = False,
 ) -> tuple[Case, Training]:
     """The settings of `plan_fit`, checked and resolved."""
+    kernel = AUTO if kernel is None else kernel
     sizes = resolve_sizes(n_rows, n_experts, expert_size, communication_size)
     rule = make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation)
     case = Case(
@@ -277,8 +279,8 @@ def planned_case(
             partition, _known("partition_metric", partition_metric, METRICS), sizes.n_experts, case.n_features
         ),
         max_evaluations=check_count("max_evaluations", max_evaluations),
-        n_kernels=len(KERNELS) if kernel in (None, AUTO) else 1,
-        n_compared=n_compared(round(float(case.sizes[1:].max(initial=0) or case.sizes[0]))),
+        n_kernels=len(KERNELS) if compares_kernels(kernel) else 1,
+        n_compared=n_compared(ordinary_rows(case.sizes)),
     )
     return case, training
 
@@ -351,7 +353,7 @@ def _known(name: str, value: object, allowed: Collection[str]) -> str:
 
 def _counted_kernel(kernel: object) -> str:
     """The kernel itself, or the dearest of those that are compared."""
-    if _known("kernel", AUTO if kernel is None else kernel, (*KERNELS, AUTO)) == AUTO:
+    if compares_kernels(_known("kernel", kernel, (*KERNELS, AUTO))):
         return max(KERNELS, key=lambda name: KERNEL_COSTS[name].gradient)
     return str(kernel)
 

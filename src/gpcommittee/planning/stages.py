@@ -10,7 +10,7 @@ import numpy as np
 from gpcommittee.partition import DISTANCE_PARTITIONERS
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.work import objective_work
-from gpcommittee.training.schedule import FEW, FIRST_STAGE, next_step, pilot_sizes
+from gpcommittee.training.schedule import FEW, FIRST_STAGE, next_step, ordinary_rows, pilot_sizes
 
 ONLY_EVALUATIONS = 25
 """Evaluations until convergence in one stage: 13 to 28 in four fits to real data with 3 to 8 inputs, 103 in one with
@@ -51,8 +51,8 @@ class PlannedStage:
     def case(self, whole: Case) -> Case:
         """A committee of its experts alone, which are as large as those of the whole."""
         chosen = np.linspace(0, len(whole.sizes) - 1, self.n_experts).round().astype(int)
-        largest = whole.sizes[1:].max(initial=0) or whole.sizes[0]
-        return replace(whole, sizes=whole.sizes[chosen].clip(max=largest if self.compares else None))
+        sizes = whole.sizes[chosen]
+        return replace(whole, sizes=sizes.clip(max=ordinary_rows(whole.sizes)) if self.compares else sizes)
 
 
 @dataclass(frozen=True)

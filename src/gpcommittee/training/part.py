@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -46,10 +46,6 @@ class SomeExperts(Protocol):
         """Rows of each expert, shape (n_experts,)."""
         ...
 
-    def reduced(self, n_experts: int, n_communication: int) -> SomeExperts:
-        """The first so many experts, with so many rows of the communication expert at most."""
-        ...
-
     def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
         """What training minimises on them: the objective of a committee of ``n_rows``, as they estimate it."""
         ...
@@ -77,7 +73,14 @@ class Part:
     key: str
 
     @classmethod
-    def of_rows(cls, kernel: KernelFunction, rows: Rows, partition: Partition, experts: IntArray) -> Part:
+    def of_rows(
+        cls,
+        kernel: KernelFunction,
+        rows: Rows,
+        partition: Partition,
+        experts: IntArray,
+        n_communication: int | None = None,
+    ) -> Part:
         """From all rows, of which those of the given experts are copied.
 
         Parameters
@@ -87,10 +90,13 @@ class Part:
         partition : Partition
             In the standardised metric.
         experts : ndarray of int64
+            The communication expert first.
+        n_communication : int, optional
+            Most rows of the communication expert. Default: all.
         """
-        of_experts = [rows.some(partition.rows(int(expert))) for expert in experts]
-        blocks = [(kernel.tensor(X), kernel.tensor(y)) for X, y in of_experts]
-        return cls(blocks, partition.n_experts, "standardised", part_key("standardised", partition, experts))
+        chosen = chosen_rows(partition, experts, n_communication)
+        blocks = [(kernel.tensor(X), kernel.tensor(y)) for X, y in map(rows.some, chosen)]
+        return cls(blocks, partition.n_experts, "standardised", part_key("standardised", chosen))
 
     @classmethod
     def of_committee(cls, committee: Committee, partition: Partition, experts: IntArray, metric: str) -> Part:
@@ -105,7 +111,7 @@ class Part:
         metric : str
         """
         blocks = [committee.block(int(expert)) for expert in experts]
-        return cls(blocks, partition.n_experts, metric, part_key(metric, partition, experts))
+        return cls(blocks, partition.n_experts, metric, part_key(metric, chosen_rows(partition, experts)))
 
     @property
     def is_whole(self) -> bool:
@@ -116,13 +122,6 @@ class Part:
     def rows(self) -> IntArray:
         """Rows of each expert, shape (n_experts,)."""
         return np.array([len(y) for _, y in self.blocks], dtype=np.int64)
-
-    def reduced(self, n_experts: int, n_communication: int) -> Part:
-        """As in `SomeExperts`."""
-        X, y = self.blocks[0]
-        kept = some_of(len(y), n_communication)
-        blocks = [(X[kept], y[kept]), *self.blocks[1:n_experts]]
-        return replace(self, blocks=blocks, key=f"{self.key}, {n_experts} with {n_communication}")
 
     def objective(self, name: str, kernel: KernelFunction, n_rows: int, engine: Engine) -> Objective:
         """As in `SomeExperts`."""
@@ -141,7 +140,12 @@ def some_of(n_rows: int, most: int) -> IntArray:
     return found
 
 
-def part_key(metric: str, partition: Partition, experts: IntArray) -> str:
+def chosen_rows(partition: Partition, experts: IntArray, n_communication: int | None = None) -> list[IntArray]:
+    """Row numbers of each of some experts, the communication expert first, of which so many at most."""
+    first, *others = (partition.rows(int(expert)) for expert in experts)
+    return [first if n_communication is None else first[some_of(len(first), n_communication)], *others]
+
+
+def part_key(metric: str, chosen: Sequence[IntArray]) -> str:
     """Key of all that decides which rows the experts of a part are."""
-    chosen = [partition.rows(int(expert)) for expert in experts]
     return fingerprint([metric], [np.concatenate(chosen), np.array([len(rows) for rows in chosen])])

@@ -21,7 +21,7 @@ from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
 from gpcommittee.training.families import choose_family
 from gpcommittee.training.part import SomeExperts
 from gpcommittee.training.rows import ArrangedRows, DividedRows, Final
-from gpcommittee.training.schedule import COMPARED, expert_order, n_compared, pilot_sizes
+from gpcommittee.training.schedule import COMPARED, expert_order, n_compared, ordinary_rows, pilot_sizes
 from gpcommittee.training.space import SearchSpace
 from gpcommittee.training.staged import EARLY_TOLERANCE, Course, Trainer
 
@@ -132,7 +132,7 @@ def prepare(
     name, scores = next(iter(trainers)), dict[str, KernelScore]()
     course = Course(trainers[name].start)
     if len(trainers) > 1:
-        part = _compared(rows.part(kernels[name], order[: min(max(COMPARED), most)]))
+        part = _compared(kernels[name], rows, order[: min(max(COMPARED), most)])
         chosen = choose_family(trainers, part)
         name, course, scores = chosen.name, chosen.course, dict(chosen.scores)
         reporter.message(f"Chose the kernel {name} among {len(scores)} on {part.rows.sum():,} rows.")
@@ -175,10 +175,10 @@ def _trainers(
     }
 
 
-def _compared(some: SomeExperts) -> SomeExperts:
-    """Those on which kernels are compared; the communication expert is no larger than the others."""
-    others = int(some.rows[1:].max(initial=0)) or int(some.rows[0])
-    return some.reduced(n_compared(others), others)
+def _compared(kernel: KernelFunction, rows: DividedRows[ArrangedRows], first: IntArray) -> SomeExperts:
+    """Those of the first experts on which kernels are compared; of the communication expert no more than of others."""
+    most_rows = ordinary_rows(rows.sizes[first])
+    return rows.part(kernel, first[: n_compared(most_rows)], most_rows)
 
 
 def _pilot(trainer: Trainer, course: Course, rows: DividedRows[ArrangedRows], parts: Sequence[IntArray]) -> Course:

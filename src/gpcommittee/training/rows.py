@@ -54,8 +54,13 @@ class DividedRows(Protocol[Final]):
         """The communication expert included."""
         ...
 
-    def part(self, kernel: KernelFunction, experts: IntArray) -> SomeExperts:
-        """Some of the experts."""
+    @property
+    def sizes(self) -> IntArray:
+        """Rows of each expert, shape (n_experts,)."""
+        ...
+
+    def part(self, kernel: KernelFunction, experts: IntArray, n_communication: int | None = None) -> SomeExperts:
+        """Some of the experts, the communication expert first, of which so many rows at most."""
         ...
 
     def typical(self) -> FloatArray:
@@ -132,9 +137,14 @@ class RowsInMemory:
         """The communication expert included."""
         return self.partition.n_experts
 
-    def part(self, kernel: KernelFunction, experts: IntArray) -> Part:
+    @property
+    def sizes(self) -> IntArray:
+        """Rows of each expert, shape (n_experts,)."""
+        return self.partition.sizes
+
+    def part(self, kernel: KernelFunction, experts: IntArray, n_communication: int | None = None) -> Part:
         """Some of the experts, copied."""
-        return Part.of_rows(kernel, self.rows, self.partition, experts)
+        return Part.of_rows(kernel, self.rows, self.partition, experts, n_communication)
 
     def typical(self) -> FloatArray:
         """Some of the inputs."""

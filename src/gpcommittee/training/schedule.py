@@ -30,8 +30,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpcommittee.records import FloatArray, IntArray
 
@@ -71,6 +73,17 @@ def expert_order(n_experts: int, seed: int) -> IntArray:
     """
     generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
     return np.concatenate([np.zeros(1, dtype=np.int64), 1 + generator.permutation(n_experts - 1)])
+
+
+def ordinary_rows(sizes: NDArray[Any]) -> int:
+    """Rows of the largest expert beside the communication expert, or of that one where it is alone.
+
+    Examples
+    --------
+    >>> ordinary_rows(np.array([2000, 800, 801])), ordinary_rows(np.array([300]))
+    (801, 300)
+    """
+    return round(float(sizes[1:].max(initial=0) or sizes[0]))
 
 
 def n_compared(expert_rows: int) -> int:
