@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -54,9 +53,11 @@ def submitter(
     cluster = rows.cluster
     if isinstance(rule, AdditiveRule):
         model = with_boxes(rows, model)
-        kept = cluster.keep("model", model)
-        additive = partial(_submit_additive, rows, kept, rule)
-        return additive, batch_points(model, [rule])
+        kept, chosen = cluster.keep("model", model), [rule]
+        return (
+            lambda points, n_points: submit_additive(rows, kept, chosen, points, mean_only=False),
+            batch_points(model, chosen),
+        )
     sound, size = npae_chunk(rows, model, memory_budget)
     kept, nested = cluster.keep("model", sound), cast(NPAE, rule)
 
@@ -69,12 +70,6 @@ def submitter(
         return cluster.submit("join", "test points", joined_answers, *answers)
 
     return submit, BATCH_POINTS
-
-
-def _submit_additive(
-    rows: ShardedRows, model: Future[Any], rule: AdditiveRule, points: Future[Any], n_points: int
-) -> Future[Any]:
-    return submit_additive(rows, model, [rule], points, mean_only=False)
 
 
 def to_columns(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 BATCH_POINTS = 16_384
 """Most points that are predicted together: computing every factor anew then takes some per cent of the work. Fixed, so
-that the numbers depend on nothing else."""
+that the numbers do not depend on the cluster."""
 
 BATCH_POINTS_OF_NEAREST = 16 * BATCH_POINTS
 """The same where an expert is evaluated at few of the points."""
@@ -44,6 +44,9 @@ READ_AHEAD = 4
 """Partitions that are read at a time."""
 
 Columns = Mapping[str, NDArray[Any]]
+
+Piece = tuple["Future[Any]", slice]
+"""Of a block of points, or of an answer: some of its points."""
 
 
 @dataclass(frozen=True)
@@ -139,32 +142,21 @@ class Pass:
 
     def _predict(self, group: Sequence[tuple[_Reading, int]]) -> list[_Writing]:
         """Start the predictions of a group, and have them written to the files of its partitions."""
-        blocks = [reading.block for reading, _ in group]
-        bounds = [0, *accumulate(n_points for _, n_points in group)]
-        batches = [
-            (start, min(start + self.batch_points, bounds[-1])) for start in range(0, bounds[-1], self.batch_points)
-        ]
-        answers = [self._answer(blocks, bounds, *batch) for batch in batches]
+        ends = [0, *accumulate(n_points for _, n_points in group)]
+        blocks = [(reading.block, range(*own)) for (reading, _), own in zip(group, pairwise(ends), strict=True)]
+        starts = range(0, ends[-1], self.batch_points)
+        batches = [range(start, min(start + self.batch_points, ends[-1])) for start in starts]
+        answers = [(self._answer(_pieces(blocks, batch), len(batch)), batch) for batch in batches]
         writings = []
-        for (reading, _), own in zip(group, pairwise(bounds), strict=True):
-            pieces = [
-                (answer, _common(own, batch, batch[0]))
-                for answer, batch in zip(answers, batches, strict=True)
-                if _overlap(own, batch)
-            ]
+        for (reading, _), (block, own) in zip(group, blocks, strict=True):
             write = partial(write_part, str(self.folder.file(reading.number)), tuple(self.columns), self.to_columns)
-            parts, slices = [answer for answer, _ in pieces], [where for _, where in pieces]
-            written = self.client.submit(write, reading.block, parts, slices, pure=False, retries=RETRIES)
+            written = self.client.submit(write, block, _pieces(answers, own), pure=False, retries=RETRIES)
             writings.append(_Writing(reading.number, written))
         return writings
 
-    def _answer(self, blocks: Sequence[Future[Any]], bounds: Sequence[int], start: int, stop: int) -> Future[Any]:
+    def _answer(self, pieces: Sequence[Piece], n_points: int) -> Future[Any]:
         """Start the prediction of some points of several blocks."""
-        batch = (start, stop)
-        chosen = [i for i, own in enumerate(pairwise(bounds)) if _overlap(own, batch)]
-        slices = [_common((bounds[i], bounds[i + 1]), batch, bounds[i]) for i in chosen]
-        points = self.client.submit(_points, [blocks[i] for i in chosen], slices, pure=False, retries=RETRIES)
-        return self.submit(points, stop - start)
+        return self.submit(self.client.submit(_points, pieces, pure=False, retries=RETRIES), n_points)
 
     def _finish(self, writing: _Writing) -> tuple[int, int]:
         what = f"Predicting partition {writing.number}"
@@ -246,12 +238,11 @@ def write_part(
     columns: Sequence[str],
     to_columns: Callable[[Any], Columns],
     block: Block,
-    answers: Sequence[Any],
-    slices: Sequence[slice],
+    answers: Sequence[tuple[Any, slice]],
 ) -> tuple[int, int] | GPCommitteeError:
     """Write the predictions of one partition, nothing where its rows are incomplete; its rows, and those without."""
     try:
-        parts = [(to_columns(answer), where) for answer, where in zip(answers, slices, strict=True)]
+        parts = [(to_columns(answer), where) for answer, where in answers]
         values = {
             name: np.concatenate([np.empty(0), *(part[name][where] for part, where in parts)]) for name in columns
         }
@@ -269,18 +260,18 @@ def _in_every_row(values: FloatArray, block: Block) -> FloatArray:
     return column
 
 
-def _points(blocks: Sequence[Block], slices: Sequence[slice]) -> FloatArray:
-    return np.concatenate([block.X[where] for block, where in zip(blocks, slices, strict=True)])
+def _points(pieces: Sequence[tuple[Block, slice]]) -> FloatArray:
+    return np.concatenate([block.X[where] for block, where in pieces])
 
 
-def _overlap(first: tuple[int, int], second: tuple[int, int]) -> bool:
-    """Whether two ranges of points have any in common."""
-    return max(first[0], second[0]) < min(first[1], second[1])
-
-
-def _common(first: tuple[int, int], second: tuple[int, int], origin: int) -> slice:
-    """What two ranges have in common, counted from an origin."""
-    return slice(max(first[0], second[0]) - origin, min(first[1], second[1]) - origin)
+def _pieces(parts: Sequence[tuple[Future[Any], range]], wanted: range) -> list[Piece]:
+    """Parts, each of a range of points, that hold some of the wanted ones, with where in them these are."""
+    found = []
+    for part, own in parts:
+        start, stop = max(own.start, wanted.start), min(own.stop, wanted.stop)
+        if start < stop:
+            found.append((part, slice(start - own.start, stop - own.start)))
+    return found
 
 
 def _n_rows(block: Block | GPCommitteeError) -> int | GPCommitteeError:
