@@ -129,12 +129,6 @@ class ClusterObjective:
         return cluster.run_where_rows_are(work, [own, *others], self._most)
 
     @cached_property
-    def _work_of_communication(self) -> int:
-        """In experts."""
-        sizes = self._rows.placed.sizes.astype(np.float64)
-        return max(1, round(float(sizes[0] ** 3 / np.mean(sizes[1:] ** 3)))) if len(sizes) > 1 else 1
-
-    @cached_property
     def _kept_kernel(self) -> Future[Any]:
         return self._rows.cluster.keep("kernel", self._kernel)
 

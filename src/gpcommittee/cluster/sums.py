@@ -48,5 +48,6 @@ class PartialSum:
 
 def merged(first: PartialSum, second: PartialSum) -> PartialSum:
     """Of the experts of both, at the points of either; the experts of the first before those of the second."""
-    points = torch.unique(torch.cat([first.points, second.points]))
+    same = torch.equal(first.points, second.points)
+    points = first.points if same else torch.unique(torch.cat([first.points, second.points]))
     return PartialSum(points, merge(first.at(points), second.at(points)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -196,16 +196,18 @@ class Cluster:
         work = [call.work for call in calls]
         share = PATIENCE * sum(work) / max(1, sum(slots.values()))
         free = {address: share * n + max(work, default=0) for address, n in slots.items()}
-        places: list[str | None] = [None] * len(calls)
-        for at_home in (True, False):
-            for i, call in enumerate(calls):
-                known = holders.get(call.rows.key, ()) if at_home and call.rows is not None else ()
-                open_to = [a for a in (known if at_home else free) if free.get(a, 0.0) > 0 or not at_home]
-                if places[i] is None and open_to:
-                    place = max(open_to, key=free.__getitem__)
-                    free[place] -= call.work
-                    places[i] = place
-        return places
+
+        def taken(call: Call, addresses: Iterable[str]) -> str | None:
+            place = max(addresses, key=free.__getitem__, default=None)
+            if place is not None:
+                free[place] -= call.work
+            return place
+
+        places: list[str | None] = []
+        for call in calls:
+            known = () if call.rows is None else holders.get(call.rows.key, ())
+            places.append(taken(call, [address for address in known if free.get(address, 0.0) > 0]))
+        return [place or taken(call, free) for place, call in zip(places, calls, strict=True)]
 
     def _all_ended(self, futures: Sequence[Future[Any]]) -> bool:
         """Whether all did within a while, or one failed."""
