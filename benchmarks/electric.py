@@ -6,7 +6,6 @@ Reads the data through GPCOMMITTEE_DATA and writes results/electric.md.
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TypeVar
 from benchmarks._data import load_rows
 from benchmarks._machine import provenance
 from benchmarks._memory import GIBIBYTE, forget_peak_memory, peak_memory_gib
+from benchmarks.paper.clock import Elapsed, timed
 from gpcommittee import CommitteeRegressor
 from gpcommittee.datasets import RegressionData
 from gpcommittee.errors import GPCommitteeWarning
@@ -30,35 +30,25 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Taken:
-    """What a step took.
+    """What a step took: time, and peak memory in GiB, the data included."""
 
-    Attributes
-    ----------
-    cpu, wall : float
-        Seconds of all threads, and by the clock.
-    peak : float
-        GiB, the data included.
-    """
-
-    cpu: float
-    wall: float
+    time: Elapsed
     peak: float
 
 
 def measured(step: Callable[[], Value]) -> tuple[Value, Taken]:
     """The value of a step and what it took."""
     forget_peak_memory()
-    cpu, wall = time.process_time(), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GPCommitteeWarning)
-        value = step()
-    return value, Taken(time.process_time() - cpu, time.perf_counter() - wall, peak_memory_gib() or float("nan"))
+        value, elapsed = timed(step)
+    return value, Taken(elapsed, peak_memory_gib() or float("nan"))
 
 
 def line(what: str, taken: Taken, seconds: float, peak: float, n_jobs: int) -> str:
     """One line of the table; the plan's seconds are by the clock of an idle machine."""
     return (
-        f"| {what} | {taken.cpu:.0f} | {seconds * n_jobs:.0f} | {taken.wall / 60:.1f} | {seconds / 60:.1f} | "
+        f"| {what} | {taken.time.cpu:.0f} | {seconds * n_jobs:.0f} | {taken.time.wall / 60:.1f} | {seconds / 60:.1f} | "
         f"{taken.peak:.1f} | {peak / GIBIBYTE:.1f} |"
     )
 
