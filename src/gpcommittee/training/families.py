@@ -27,7 +27,7 @@ AUTO = "auto"
 
 TOLERANCE = 1e-3
 """Relative change of the objective at which the training of a family ends. On kin40k, sarcos, the geoid and electric it
-takes three quarters of the evaluations that 1e-4 takes, and the order of the families is the same."""
+takes three quarters of the evaluations that 1e-4 takes, and the same family is the best."""
 
 DIGITS = 6
 """Decimals of a criterion, in nats per row, that count: where families coincide, rounding must not choose."""
