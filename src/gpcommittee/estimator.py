@@ -53,9 +53,10 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         its present values are the start. "auto", the default: the name that does best by the training's objective on
         some 4,000 rows, 4 to 8 experts. With ``optimizer=None`` the default is "squared_exponential".
     aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
-        "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae" or
-        "communication", or a rule with its own settings. "auto": the one of these, npae aside, with the best MSLL on up
-        to 1,000 rows that are held out of the experts for it and given back; "grbcm" with fewer than 100 rows.
+        "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae",
+        "augmented_npae" or "communication", or a rule with its own settings. "auto": the one of these, both of NPAE
+        aside, with the best MSLL on up to 1,000 rows that are held out of the experts for it and given back; "grbcm"
+        with fewer than 100 rows.
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional

@@ -28,12 +28,12 @@ from gpcommittee.cli.options import (
 )
 from gpcommittee.cli.outcome import outcome
 
-NOT_IN_ALL = (AggregationName.NPAE, AggregationName.AUTO)
+NOT_IN_ALL = (AggregationName.NPAE, AggregationName.AUGMENTED_NPAE, AggregationName.AUTO)
 """The slow one, and one that is among the others."""
 
 
 def rule_names(text: str | None) -> tuple[str, ...] | None:
-    """Names of rules from a comma-separated list; ``all`` stands for every rule but npae.
+    """Names of rules from a comma-separated list; ``all`` stands for every rule but those of NPAE.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def evaluate(
             metavar="A,B,...|all",
             callback=known_rules,
             show_default="the model's",
-            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all (but npae, which is slow).",
+            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all (but npae and augmented_npae).",
         ),
     ] = None,
     target: Annotated[

@@ -43,6 +43,7 @@ class AggregationName(StrEnum):
     BARYCENTER = "barycenter"
     POE = "poe"
     NPAE = "npae"
+    AUGMENTED_NPAE = "augmented_npae"
     COMMUNICATION = "communication"
     AUTO = "auto"
 
