@@ -10,8 +10,9 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo demo-million test test-slow lint docs bench-kin40k bench-calibration bench-cluster bench-communication bench-defaults \
-  bench-electric bench-kernels bench-nearest bench-nested bench-objectives bench-memory bench-speed bench-peers bench-variances clean \
+.PHONY: help demo demo-million test test-slow lint docs bench-calibration bench-cluster bench-cluster-files \
+  bench-communication bench-defaults bench-electric bench-experts bench-kernels bench-kin40k bench-memory bench-nearest \
+  bench-nested bench-objectives bench-peers bench-speed bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -47,9 +48,17 @@ bench-kin40k: $(VENV)/.installed-bench ## Every rule on kin40k, the paper's spli
 bench-cluster: $(VENV)/.installed-bench ## Worker processes against threads on 500,000 rows
 	$(BIN)/python -m benchmarks.cluster $(CLUSTER_ARGS)
 
+# FILES_ARGS: "--rows 100000", "--test-rows 1000".
+bench-cluster-files: $(VENV)/.installed-bench ## Electric as Parquet files on worker processes (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.cluster_files $(FILES_ARGS)
+
 # DEFAULTS_ARGS: "--seeds 1", "--data kin40k sarcos".
 bench-defaults: $(VENV)/.installed-bench ## The defaults against the paper's configuration (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.defaults $(DEFAULTS_ARGS)
+
+# EXPERTS_ARGS: "--seed 1", "--data kin40k toy".
+bench-experts: $(VENV)/.installed-bench ## Intervals of the defaults from 8 experts to 3,000 (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.experts $(EXPERTS_ARGS)
 
 # OBJECTIVES_ARGS names cases and seeds; see --help.
 bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional training (needs GPCOMMITTEE_DATA)

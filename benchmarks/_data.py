@@ -1,4 +1,4 @@
-"""Rows of a data set by name and size, for the benchmarks of speed and of peers."""
+"""Rows of a data set by name and size, real or made."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._synthetic import FAMILIES, synthetic
 from benchmarks.paper.data import cut
 from gpcommittee.datasets import RegressionData, load_electric, load_kin40k, load_sarcos
 from gpcommittee.datasets.geoid import N_CELLS, load_geoid, load_geoid_split
@@ -15,7 +16,7 @@ Loader = Callable[[int | None, int | None, int, Path | None], RegressionData]
 
 
 def load_rows(name: str, rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
-    """The first rows of a data set whose order is random already; None for all of them.
+    """The first rows of a data set whose order is random already; None for all of them, of made ones for 10,000.
 
     Raises
     ------
@@ -59,10 +60,18 @@ def _dense_geoid(rows: int | None, test_rows: int | None, seed: int, path: Path 
     )
 
 
+def _synthetic(name: str) -> Loader:
+    def load(rows: int | None, test_rows: int | None, seed: int, path: Path | None) -> RegressionData:
+        return synthetic(name, rows or 10_000, test_rows or 10_000, seed)
+
+    return load
+
+
 LOADERS: dict[str, Loader] = {
     "kin40k": _kin40k,
     "geoid": _geoid,
     "geoid window": _dense_geoid,
     "sarcos": _sarcos,
     "electric": _electric,
+    **{name: _synthetic(name) for name in FAMILIES},
 }

@@ -8,11 +8,8 @@ evaluation of the objective, by Dask's own counters, on more and more rows. Writ
 from __future__ import annotations
 
 import argparse
-import importlib
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ import numpy as np
 
 from benchmarks._data import load_rows
 from benchmarks._machine import provenance
+from benchmarks._workers import WORKERS, workers
 from gpcommittee import CommitteeRegressor
 from gpcommittee.cluster import Cluster, scatter
 from gpcommittee.cluster.objective import ClusterObjective
@@ -33,32 +31,9 @@ from gpcommittee.training.schedule import expert_order
 
 RESULT = Path(__file__).parent / "results" / "cluster.md"
 SETTINGS: dict[str, Any] = {"kernel": "matern32", "random_state": 0}
-WORKERS = 2
 EVALUATIONS = 3
 SOME = 40
 """Experts of an evaluation on some of them."""
-
-
-def _import() -> None:
-    importlib.import_module("gpcommittee")
-
-
-@contextmanager
-def workers() -> Iterator[Any]:
-    """A client of as many processes as there are threads on the other side."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=WORKERS,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            scheduler_kwargs={"dashboard": False},
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        client.run(_import)
-        yield client
 
 
 def run(data: RegressionData, **engine: Any) -> tuple[float, float, FloatArray]:

@@ -6,18 +6,14 @@ Reads the data through GPCOMMITTEE_DATA and writes results/kernels.md.
 from __future__ import annotations
 
 import argparse
-import time
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks._data import load_rows
 from benchmarks._machine import provenance
-from gpcommittee import CommitteeRegressor, GPCommitteeWarning
+from benchmarks._outcome import Outcome, fit_and_score
+from gpcommittee import CommitteeRegressor
 from gpcommittee.datasets import RegressionData
-from gpcommittee.metrics import ScoreReport, score_report
 
 RESULT = Path(__file__).parent / "results" / "kernels.md"
 AUTO, PAPER = "auto", "squared_exponential"
@@ -41,28 +37,8 @@ STUDIES = {
 """Of sarcos only the test file is at hand, which is split."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One fit, the scores of its predictions and the processor seconds that it took."""
-
-    model: CommitteeRegressor
-    report: ScoreReport
-    seconds: float
-
-
 def run(data: RegressionData, kernel: str, seed: int) -> Outcome:
-    started = time.process_time()
-    model = CommitteeRegressor(kernel, random_state=seed, n_jobs=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GPCommitteeWarning)
-        model.fit(data.X_train, data.y_train)
-    seconds = time.process_time() - started
-    mean, std = model.predict(data.X_test, return_std=True)
-    scaling = model.scaling_
-    report = score_report(
-        data.y_test, np.asarray(mean), std, y_train_mean=scaling.y_mean, y_train_var=scaling.y_scale**2
-    )
-    return Outcome(model, report, seconds)
+    return fit_and_score(CommitteeRegressor(kernel, random_state=seed, n_jobs=1), data)
 
 
 def line(name: str, kernel: str, outcome: Outcome, compared: CommitteeRegressor) -> str:
@@ -72,7 +48,7 @@ def line(name: str, kernel: str, outcome: Outcome, compared: CommitteeRegressor)
     objective = compared.kernel_scores_[model.kernel_name_].objective
     return (
         f"| {name}, {len(model.committee_.y):,} rows | {shown} | {objective:.3f} | {report.smse:.5f} | "
-        f"{report.msll:.3f} | {report.mean_squared_z:.2f} | {report.coverage:.3f} | {outcome.seconds:.0f} |"
+        f"{report.msll:.3f} | {report.mean_squared_z:.2f} | {report.coverage:.3f} | {outcome.fit_seconds:.0f} |"
     )
 
 
