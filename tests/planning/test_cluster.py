@@ -66,6 +66,16 @@ def test_more_workers_take_less_time_and_memory_until_the_scheduler_limits() -> 
     assert plan(10**9, 1000).limit.startswith("Training")
 
 
+def test_points_that_wait_are_shared_by_the_workers_and_no_more_than_there_are() -> None:
+    none, all_waiting = (
+        plan(10**5, 2, n_test, nearest_experts=64, partition_metric="standardised") for n_test in (0, 10**8)
+    )
+    batches = 5 * 16 * 16_384
+    assert all_waiting.worker_memory - none.worker_memory == pytest.approx(2 * batches * 8 * 10 / 2)
+    some = plan(10**5, 2, 10**5, nearest_experts=64, partition_metric="standardised")
+    assert some.worker_memory - none.worker_memory == pytest.approx(2 * 10**5 * 8 * 10 / 2)
+
+
 def test_the_nearest_experts_leave_the_factors_as_the_work_of_a_batch() -> None:
     every, some = plan(10**8, 200), plan(10**8, 200, nearest_experts="auto")
     assert 0.01 < some.batch_flops / every.batch_flops < 0.1

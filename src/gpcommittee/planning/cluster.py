@@ -10,6 +10,7 @@ import numpy as np
 from gpcommittee.aggregation import NPAE
 from gpcommittee.choices import check_count
 from gpcommittee.distributed.divide import check_method
+from gpcommittee.distributed.stream import IN_FLIGHT
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.memory import INTERPRETER_BYTES, LIVE_ARRAYS
@@ -48,6 +49,9 @@ NETWORK_RATE = 125e6
 COPIES_DIVIDING, COPIES_TRAINING = 4, 2
 """Copies of the rows on the workers: while they are divided again (as read, in the old and in the new shards, and in
 the pieces between them); while hyperparameters are learned (as read, and in shards)."""
+
+COPIES_PREDICTING = 2
+"""Copies of the points of a batch on the workers: as read, and beside those of other partitions."""
 
 TASK_RECORD_BYTES = 2_500
 """Of one task in the scheduler's memory."""
@@ -235,9 +239,12 @@ def _worker_memory(case: Case, training: Training, n_workers: int) -> float:
     dividing = (COPIES_DIVIDING if training.learns_metric else COPIES_DIVIDING - 1) * rows
     learning = COPIES_TRAINING * rows + case.itemsize * live.gradient * m**2
     factors = case.itemsize * (c**2 + EXPERT_BLOCK * m * (m + c))
-    points = batch_points(case) * (case.n_features * DOUBLE + (FAN_IN + 1) * SUM_VALUES * case.itemsize)
+    batch = batch_points(case)
+    points = batch * (case.n_features * DOUBLE + (FAN_IN + 1) * SUM_VALUES * case.itemsize)
+    waiting = COPIES_PREDICTING * min(case.n_test, (IN_FLIGHT + 1) * batch) * case.n_features * DOUBLE / n_workers
     chunk = case.itemsize * CHUNK * (live.moments * m + c)
-    return INTERPRETER_BYTES + DASK_BYTES + max(dividing, learning, rows + factors + points + chunk)
+    predicting = rows + factors + points + waiting + chunk
+    return INTERPRETER_BYTES + DASK_BYTES + max(dividing, learning, predicting)
 
 
 def _limit(n_workers: int, training_width: int, prediction_width: int) -> str:
