@@ -23,6 +23,7 @@ from gpcommittee import CommitteeRegressor
 RESULTS = Path(__file__).parent / "results"
 TEST_ROWS = 4_000
 MARKERS = "osv^DPX*<>h"
+COLOURS = (*(f"C{i}" for i in range(10)), "black")
 
 FEW = {8: 10_000, 32: 10_000, 100: 10_000}
 MANY = {8: 10_000, 64: 40_000, 512: 200_000, 3_000: 600_000}
@@ -87,8 +88,12 @@ def draw(curves: Mapping[str, Sequence[Line]], path: Path) -> None:
         axes.axhspan(*band, color="#e6e6ee")
         for number, (name, found) in enumerate(curves.items()):
             values = [getattr(line, field) for line in found]
-            axes.plot([line.n_experts for line in found], values, marker=MARKERS[number], markersize=5, label=name)
+            axes.plot(
+                [line.n_experts for line in found], values, color=COLOURS[number], marker=MARKERS[number], label=name
+            )
         axes.set(xscale="log", xlabel="experts", title=title)
+        axes.set_xticks([8, 32, 100, 512, 3_000], ["8", "32", "100", "512", "3,000"])
+        axes.minorticks_off()
     panels[1].set_yscale("log")
     panels[1].set_yticks([0.8, 1.0, 1.25], ["0.8", "1", "1.25"], minor=False)
     panels[1].minorticks_off()

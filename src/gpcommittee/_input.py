@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -62,6 +63,11 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> NDArray[Any]:
         If they are not.
     """
     with _own_errors():
+        if isinstance(X, str | os.PathLike):
+            raise InvalidTypeError(
+                f"Points are an array or a frame, got the path {str(X)!r}. Rows in files are predicted by "
+                "predict_partitions, which needs Dask, or by the command line, gpcommittee predict."
+            )
         _refuse_masked(X=X)
         _refuse_dates_and_text(X)
         inputs = validate_data(estimator, X, reset=False, ensure_min_samples=0, **_OPTIONS)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpcommittee.distributed import PlacedRows, divide_rows, draw, open_rows, place_rows
+from gpcommittee.distributed.cluster import checked_client, gathered
 from gpcommittee.errors import InvalidInputError, WorkerError
 from gpcommittee.partition import resolve_sizes
 
@@ -52,6 +53,25 @@ def test_what_no_retry_helps_is_an_error_of_our_own(client: Any) -> None:
     source = open_rows(WHOLE.map_blocks(fails, meta=np.empty((0, 0))), dask_array.ones(2_000))
     with pytest.raises(WorkerError, match=r"Reading the rows failed .* RuntimeError: disk is full"):
         place_rows(client, source)
+
+
+def test_rows_that_a_restart_took_are_an_error_that_says_so(client: Any) -> None:
+    placed = shards(client)
+    client.restart()
+    with pytest.raises(WorkerError, match=r"^Reading was cancelled, .* a fit has to be made again"):
+        gathered(client, placed.shards, "Reading")
+
+
+def test_an_adaptive_cluster_may_start_without_workers() -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address=":0", scheduler_kwargs={"dashboard": False}
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as other,
+    ):
+        cluster.adapt(minimum=0, maximum=1, interval="50ms")
+        assert checked_client(other) is other
 
 
 def test_rows_that_cannot_be_used_are_not_tried_again(client: Any) -> None:

@@ -200,7 +200,12 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[GPCommitteeError], str]] = 
     "numpy target": (lambda path: open_rows(numbers, ones[:, 0]), InvalidTypeError, "a Dask array too, got ndarray"),
     "list of numbers": (lambda path: open_rows([1.0, 2.0], "y"), InvalidTypeError, "got list"),
     "no folder": (lambda path: open_rows(path / "none", "y"), DatasetNotFoundError, "No file"),
-    "empty folder": (lambda path: open_rows(path, "y"), InvalidInputError, "no files ending in .parquet"),
+    "empty folder": (lambda path: open_rows(path, "y"), InvalidInputError, r"no files ending in .parquet, .pq\.$"),
+    "folder of folders": (
+        lambda path: open_rows(path.parent, "y"),
+        InvalidInputError,
+        r"Folders inside it are not read\.$",
+    ),
     "another ending": (lambda path: open_rows([Path(__file__)], "y"), InvalidInputError, "no Parquet file by its name"),
     "target unnamed": (lambda path: open_rows(folder_of(path), numbers), InvalidTypeError, "target is a column name"),
     "columns of points": (

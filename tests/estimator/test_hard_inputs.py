@@ -21,6 +21,7 @@ from gpcommittee.errors import (
     ConvergenceWarning,
     InvalidInputError,
     InvalidParameterError,
+    InvalidTypeError,
     PrecisionWarning,
 )
 from gpcommittee.kernels import KERNELS
@@ -223,6 +224,12 @@ def test_columns_are_checked_by_name(frame: Any) -> None:
         model.predict(convert(table[["width"]]))
     with pytest.raises(InvalidInputError, match="height"):
         model.predict(convert(table.assign(height=1.0)))
+
+
+def test_a_path_is_refused_with_what_reads_files() -> None:
+    model = regressor().fit(*data())
+    with pytest.raises(InvalidTypeError, match=r"got the path 'points.parquet'.* predict_partitions"):
+        model.predict("points.parquet")
 
 
 def test_wrong_number_of_columns_is_refused() -> None:

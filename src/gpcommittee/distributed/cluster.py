@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from gpcommittee.errors import GPCommitteeError, InvalidParameterError, MissingDependencyError, WorkerError
@@ -101,6 +102,11 @@ def failure(what: str, error: Exception) -> str:
             f"{what} failed: every worker that tried it died, the last one {worker}. Usually a worker's memory is too "
             "small: look at the workers' logs, and give them more memory or the cluster more workers."
         )
+    if isinstance(error, CancelledError):
+        return (
+            f"{what} was cancelled, or the rows that it needs: {' '.join(str(error).split())} After a restart of the "
+            "client a fit has to be made again; a checkpoint spares its evaluations."
+        )
     return (
         f"{what} failed on the cluster, {RETRIES} retries included: {type(error).__name__}: {error}. Look at the logs "
         "of scheduler and workers; all of them need the same versions of gpcommittee and its dependencies."
@@ -108,8 +114,12 @@ def failure(what: str, error: Exception) -> str:
 
 
 def _with_workers(client: Client) -> Client:
+    """Wait for the first worker, with a task to do: an adaptive cluster starts workers for tasks alone."""
     from distributed import TimeoutError as WaitedInVain
 
+    if worker_slots(client):
+        return client
+    reason = client.submit(int, pure=False)
     try:
         client.wait_for_workers(1, timeout=WAIT_SECONDS)
     except (TimeoutError, WaitedInVain) as error:
@@ -117,4 +127,6 @@ def _with_workers(client: Client) -> Client:
             f"The Dask cluster has no workers after {WAIT_SECONDS} s. Start some, and check that they reach its "
             "scheduler."
         ) from error
+    finally:
+        reason.cancel()
     return client

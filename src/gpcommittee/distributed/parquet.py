@@ -95,7 +95,10 @@ def parquet_files(source: Any) -> list[Path]:
             return parquet_files([source])
         found = sorted(path for path in folder.iterdir() if is_parquet(path) and not path.name.startswith((".", "_")))
         if not found:
-            raise InvalidInputError(f"Folder {str(source)!r} has no files ending in {', '.join(PARQUET_ENDINGS)}.")
+            inner = " Folders inside it are not read." if any(path.is_dir() for path in folder.iterdir()) else ""
+            raise InvalidInputError(
+                f"Folder {str(source)!r} has no files ending in {', '.join(PARQUET_ENDINGS)}.{inner}"
+            )
         return found
     paths = [Path(path).resolve() for path in source]
     missing = [str(path) for path in paths if not path.is_file()]
