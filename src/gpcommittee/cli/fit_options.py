@@ -46,7 +46,7 @@ Kernel = Annotated[
         parser=one_of(KernelName),
         rich_help_panel=COMMITTEE,
         help=f"What the target looks like, from smooth to rough or at several scales: {listed(KernelName)} "
-        "(auto compares the others on a few experts, and the training takes several times as long).",
+        "(auto compares the others on about 4,000 rows, in half a minute).",
     ),
 ]
 Aggregation = Annotated[

@@ -56,7 +56,8 @@ def checked_client(client: Any) -> Client:
         )
     if client.status != "running":
         raise InvalidParameterError(
-            f"The Dask client is {client.status}, not running. Connect again by Client(address) and pass the new one."
+            f"The Dask client is {client.status}, not running. Connect again by Client(address) and pass the new one "
+            "by set_params(engine=client), or None for this machine."
         )
     return _with_workers(client)
 
