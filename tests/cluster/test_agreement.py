@@ -10,6 +10,7 @@ import pytest
 
 from far_rows import POINTS, RULES, SETTINGS, X, Y, fitted_here, parameters
 from gpcommittee import CommitteeRegressor
+from gpcommittee.aggregation import NPAE
 from gpcommittee.cluster import answers
 from gpcommittee.errors import InvalidParameterError
 
@@ -21,7 +22,7 @@ def fitted_there(client: Any, **changed: Any) -> CommitteeRegressor:
 def assert_equal_predictions(found: CommitteeRegressor, expected: CommitteeRegressor, rules: Any = RULES) -> None:
     for rule, a, b in zip(rules, *(model.predict_rules(POINTS, rules) for model in (found, expected)), strict=True):
         for name in ("mean", "var_latent", "var_noisy"):
-            np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-10, atol=1e-12, err_msg=rule)
+            np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-10, atol=1e-12, err_msg=str(rule))
 
 
 @pytest.mark.parametrize(("cluster", "changed"), [("client", {}), ("four", {"training_experts": 5})])
@@ -51,7 +52,7 @@ def test_other_settings_agree(client: Any, changed: dict[str, Any]) -> None:
     np.testing.assert_allclose(parameters(found), parameters(expected), rtol=1e-8)
     assert found.kernel_name_ == expected.kernel_name_
     tolerance = 1e-4 if changed.get("dtype") == "float32" else 1e-7
-    rules = ["grbcm", "rbcm", "npae"]
+    rules = ["grbcm", "rbcm", "npae", "augmented_npae", NPAE(n_experts=2)]
     for a, b in zip(*(model.predict_rules(POINTS, rules) for model in (found, expected)), strict=True):
         np.testing.assert_allclose(a.mean, b.mean, atol=tolerance)
         np.testing.assert_allclose(a.var_noisy, b.var_noisy, rtol=tolerance)
@@ -92,7 +93,7 @@ def test_the_rule_is_chosen_by_the_same_scores(client: Any) -> None:
 def test_batches_change_nothing(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, found = fitted_here(optimizer=None), fitted_there(client, optimizer=None)
     monkeypatch.setattr(answers, "BATCH_POINTS", 25)
-    assert_equal_predictions(found, expected, ["grbcm", "gpoe"])
+    assert_equal_predictions(found, expected, ["grbcm", "gpoe", "augmented_npae"])
     np.testing.assert_allclose(found.predict(POINTS), expected.predict(POINTS), rtol=1e-10)
     alone = [model.predict(POINTS, aggregation="communication") for model in (found, expected)]
     np.testing.assert_allclose(alone[0], alone[1], rtol=1e-10)

@@ -8,21 +8,11 @@ from typing import Any
 import numpy as np
 
 from gpcommittee import CommitteeRegressor
+from gpcommittee.aggregation import NPAE, Rule
+from gpcommittee.aggregation import RULES as NAMED
 from gpcommittee.records import FloatArray
 
-RULES = (
-    "poe",
-    "gpoe",
-    "bcm",
-    "rbcm",
-    "grbcm",
-    "most_certain",
-    "entropy_gpoe",
-    "softmax_gpoe",
-    "barycenter",
-    "npae",
-    "communication",
-)
+RULES: tuple[str | Rule, ...] = (*NAMED, NPAE(n_experts=2), NPAE(augmented=True))
 SETTINGS: dict[str, Any] = {"kernel": "squared_exponential", "expert_size": 30, "random_state": 0, "n_jobs": 1}
 
 _generator = np.random.default_rng(0)

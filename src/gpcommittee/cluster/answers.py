@@ -19,6 +19,7 @@ from gpcommittee.cluster.predict import (
     submit_communication_mean,
     with_boxes,
 )
+from gpcommittee.cluster.restricted import submit_restricted
 from gpcommittee.cluster.sharded import ShardedRows
 from gpcommittee.cluster.worker import Model
 from gpcommittee.distributed.stream import BATCH_POINTS, BATCH_POINTS_OF_NEAREST
@@ -77,9 +78,11 @@ def predict_on_cluster(
         return Answer([_without_points(mean_only)] * len(rules), Numerics())
     found: dict[int, Prediction] = {}
     numerics = Numerics()
-    nested = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE)]
+    nested = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE) and rule.is_papers]
+    restricted = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE) and not rule.is_papers]
     additive = [i for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)]
-    for numbers, run in ((nested, _run_npae), (additive, _run_additive)):
+    families = [(nested, _run_npae), *(([i], _run_restricted) for i in restricted), (additive, _run_additive)]
+    for numbers, run in families:
         if numbers:
             answer = run(rows, model, X, [rules[i] for i in numbers], reporter, mean_only, memory_budget)
             found.update(zip(numbers, answer.predictions, strict=True))
@@ -133,6 +136,30 @@ def _run_npae(
     return _together(rows, X, size, submit, n_groups * (n_groups + 1) // 2, reporter)
 
 
+def _run_restricted(
+    rows: ShardedRows,
+    model: Model,
+    X: FloatArray,
+    rules: Sequence[Any],
+    reporter: Reporter,
+    mean_only: bool,
+    memory_budget: float | None,
+) -> Answer:
+    kept, budget = rows.cluster.keep("model", model.in_double()), task_budget(rows, memory_budget)
+    (rule,) = rules
+
+    def submit(points: FloatArray) -> Future[Any]:
+        return submit_restricted(rows, kept, rule, points, mean_only, budget)
+
+    return _together(rows, X, BATCH_POINTS, submit, rows.n_experts, reporter)
+
+
+def task_budget(rows: ShardedRows, memory_budget: float | None) -> float:
+    """Bytes that one task of NPAE may take: by default half of a worker's memory for each of its threads."""
+    default = DEFAULT_SHARE * rows.cluster.memory_per_thread()
+    return default if memory_budget is None else memory_budget * GIBIBYTE
+
+
 def npae_chunk(rows: ShardedRows, model: Model, memory_budget: float | None) -> tuple[Model, int]:
     """The model in a precision in which NPAE can factor all experts, and the test points of its chunks.
 
@@ -141,10 +168,8 @@ def npae_chunk(rows: ShardedRows, model: Model, memory_budget: float | None) -> 
     MemoryBudgetError
         If NPAE does not fit the memory budget.
     """
-    default = DEFAULT_SHARE * rows.cluster.memory_per_thread()
-    budget = default if memory_budget is None else memory_budget * GIBIBYTE
     sound = in_one_precision(rows, model)
-    return sound, chunk_size(rows.placed.sizes, sound.kernel.dtype.itemsize, budget)
+    return sound, chunk_size(rows.placed.sizes, sound.kernel.dtype.itemsize, task_budget(rows, memory_budget))
 
 
 def _together(

@@ -1,4 +1,4 @@
-"""NPAE on a cluster: every task takes the pairs of two shards' experts at a chunk of test points.
+"""NPAE over all experts on a cluster: every task takes the pairs of two shards' experts at a chunk of test points.
 
 What an expert sees of the chunk stays with its shard; two of these and the rows of both shards give the covariances of
 their experts' means (Eq. 7 of the paper), and one task per chunk puts all together and solves (Eq. 8). N^2 flops per
@@ -8,7 +8,7 @@ test point, as on one machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any
 
@@ -128,11 +128,7 @@ def in_one_precision(rows: ShardedRows, model: Model) -> Model:
     asked = [
         cluster.submit("factor", about, _is_sound, kept, rows.communication, *unit) for about, *unit in _units(rows)
     ]
-    if all(cluster.results(asked)):
-        return model
-    own = model.kernel.tensor(model.hyperparameters.kernel).double().numpy()
-    hyperparameters = replace(model.hyperparameters, kernel=own)
-    return replace(model, kernel=model.kernel.as_type(torch.float64), hyperparameters=hyperparameters)
+    return model if all(cluster.results(asked)) else model.in_double()
 
 
 def chunk_size(sizes: IntArray, itemsize: int, budget: float) -> int:

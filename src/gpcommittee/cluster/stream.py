@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
-from gpcommittee.cluster.answers import batch_points, joined_answers, npae_chunk
+from gpcommittee.cluster.answers import batch_points, joined_answers, npae_chunk, task_budget
 from gpcommittee.cluster.npae import submit_npae
 from gpcommittee.cluster.predict import Answer, submit_additive, with_boxes
+from gpcommittee.cluster.restricted import submit_restricted
 from gpcommittee.cluster.sharded import ShardedRows, digests
 from gpcommittee.cluster.tasks import Refusal
 from gpcommittee.cluster.worker import Model
@@ -58,8 +59,15 @@ def submitter(
             lambda points, n_points: submit_additive(rows, kept, chosen, points, mean_only=False),
             batch_points(model, chosen),
         )
+    nested = cast(NPAE, rule)
+    if not nested.is_papers:
+        kept, budget = cluster.keep("model", model.in_double()), task_budget(rows, memory_budget)
+        return (
+            lambda points, n_points: submit_restricted(rows, kept, nested, points, mean_only=False, budget=budget),
+            BATCH_POINTS,
+        )
     sound, size = npae_chunk(rows, model, memory_budget)
-    kept, nested = cluster.keep("model", sound), cast(NPAE, rule)
+    kept = cluster.keep("model", sound)
 
     def submit(points: Future[Any], n_points: int) -> Future[Any]:
         chunks = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -64,6 +64,14 @@ class Model:
     def sums_nearest(self, rule: AdditiveRule) -> bool:
         """Whether a rule sums the nearest experts alone."""
         return self.boxes is not None and sums_nearest(rule, len(self.boxes.lower), self.n_nearest)
+
+    def in_double(self) -> Model:
+        """The same in float64, with the parameters that its own precision holds."""
+        if self.kernel.dtype == torch.float64:
+            return self
+        own = self.kernel.tensor(self.hyperparameters.kernel).double().numpy()
+        hyperparameters = replace(self.hyperparameters, kernel=own)
+        return replace(self, kernel=self.kernel.as_type(torch.float64), hyperparameters=hyperparameters)
 
     def committee(
         self, communication: Rows, shard: Shard | None = None, experts: tuple[int, int] | None = None

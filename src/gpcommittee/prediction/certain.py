@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -45,35 +44,56 @@ class Ranking:
 def most_certain(
     kind: Experts, k: int, request: Request, store: FactorStore, engine: Engine, reporter: Reporter
 ) -> IntArray:
-    """Numbers of the ``k`` most certain experts at every test point, in their order.
+    """Numbers of the ``k`` most certain experts at every test point, in their order; as in ``ranked``.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_points, k)
+    """
+    numbers: IntArray = ranked(kind, k, request, store, engine, reporter).expert.numpy()
+    return numbers
+
+
+def ranked(
+    kind: Experts, k: int, request: Request, store: FactorStore, engine: Engine, reporter: Reporter, first: int = 0
+) -> Ranking:
+    """The ``k`` most certain experts at every test point, or all where there are fewer.
 
     Parameters
     ----------
     kind : Experts
         Form of the experts.
     k : int
-        At most as many as there are.
     request : Request
     store : FactorStore
     engine : Engine
     reporter : Reporter
+    first : int
+        The first expert that is ranked.
 
     Returns
     -------
-    ndarray of int64, shape (n_points, k)
+    Ranking
+        On the CPU; experts by their numbers in the whole committee.
 
     Raises
     ------
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     """
-    found = np.empty((len(request.X), k), dtype=np.int64)
+    summary = Summary(frozenset({kind}), kind is Experts.AUGMENTED, partial(_rank_block, kind, k), partial(merged, k))
+    name = "predict (most certain experts)"
+    parts = [part for _, part in summaries(summary, request, store, engine, reporter, name, first)]
+    if not parts:
+        return Ranking(torch.empty(0, k), torch.empty(0, k, dtype=torch.int64))
+    return Ranking(torch.cat([part.variance.cpu() for part in parts]), torch.cat([part.expert.cpu() for part in parts]))
 
-    summary = Summary(frozenset({kind}), kind is Experts.AUGMENTED, partial(_rank_block, kind, k), partial(_merge, k))
-    rankings = summaries(summary, request, store, engine, reporter, "predict (most certain experts)")
-    for chunk, ranking in rankings:
-        found[chunk] = ranking.expert.cpu().numpy()
-    return found
+
+def merged(k: int, first: Ranking, second: Ranking) -> Ranking:
+    """The ``k`` most certain of two sets of experts, those of the first before those of the second."""
+    return Ranking(
+        torch.cat([first.variance, second.variance], dim=1), torch.cat([first.expert, second.expert], dim=1)
+    ).first(k)
 
 
 def _rank_block(kind: Experts, k: int, view: View, block: range) -> Ranking:
@@ -83,13 +103,7 @@ def _rank_block(kind: Experts, k: int, view: View, block: range) -> Ranking:
         moments = view.moments(expert)
         if kind in moments:
             variances.append((moments[kind].var_latent / prior / RESOLUTION).round())
-            numbers.append(expert)
+            numbers.append(view.number(expert))
     experts = torch.tensor(numbers, dtype=torch.int64, device=prior.device).expand(len(prior), -1)
     variance = torch.stack(variances, dim=1) if variances else prior.new_empty(len(prior), 0)
     return Ranking(variance, experts).first(k)
-
-
-def _merge(k: int, first: Ranking, second: Ranking) -> Ranking:
-    return Ranking(
-        torch.cat([first.variance, second.variance], dim=1), torch.cat([first.expert, second.expert], dim=1)
-    ).first(k)

@@ -113,7 +113,7 @@ def _moments(
         experts = most_certain(rules[0].experts, needs.n_chosen, request, store, engine, reporter)
     outputs = [empty_moments(len(request.X)) for _ in rules]
     with reporter.stage("predict (NPAE)", len(request.X)) as stage:
-        for rows in _groups(request.spread(), experts, size, needs, store.budget):
+        for rows in groups_of_experts(request.spread(), experts, size, needs, store.budget):
             for output, aggregate in zip(outputs, _of_group(rules, request, store, engine, rows, experts), strict=True):
                 write_moments(output, rows, aggregate)
             stage.advance(len(rows))
@@ -179,8 +179,27 @@ class Needs:
         return size
 
 
-def _groups(spread: FloatArray, experts: IntArray, size: int, needs: Needs, budget: float) -> Iterator[IntArray]:
-    """Groups of neighbours whose experts' factors fit the budget together."""
+def groups_of_experts(
+    spread: FloatArray, experts: IntArray, size: int, needs: Needs, budget: float
+) -> Iterator[IntArray]:
+    """Groups of neighbouring points whose experts' factors fit the budget together.
+
+    Parameters
+    ----------
+    spread : ndarray, shape (n_points, n_features)
+        Test points in the kernel's metric.
+    experts : ndarray of int64, shape (n_points, n_chosen)
+    size : int
+        Most points of a group.
+    needs : Needs
+    budget : float
+        Bytes.
+
+    Yields
+    ------
+    ndarray of int64, shape (n_group,)
+        Numbers of the points.
+    """
     waiting = nearby_groups(spread, size)[::-1]
     while waiting:
         rows = waiting.pop()
