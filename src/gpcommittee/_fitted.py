@@ -64,6 +64,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     aggregation_: str | Rule
     aggregation_scores_: dict[str, ScoreReport]
     variance_scales_: dict[Rule, float]
+    _scales_nearest: int | None
     conformal_: ConformalScores | None
     kernel_: Kernel
     noise_variance_: float
@@ -145,7 +146,12 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
 
     def _set_held_out(self, scores: dict[str, ScoreReport], scales: dict[Rule, float]) -> None:
         self.aggregation_scores_ = scores
+        self._set_scales(scales)
+
+    def _set_scales(self, scales: dict[Rule, float]) -> None:
+        """Numbers that hold for predictions by as many of the nearest experts as now."""
         self.variance_scales_ = scales
+        self._scales_nearest = self._n_nearest()
 
     def _set_conformal(self, conformal: ConformalScores | None) -> None:
         self.conformal_ = conformal
@@ -204,6 +210,8 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         """Factor of each rule's variances; rules that the fit has not measured are measured now."""
         if self.calibration != HELD_OUT or self._n_experts == 1:
             return [1.0] * len(rules)
+        if self._scales_nearest != self._n_nearest():
+            self._set_scales({})
         unknown = [rule for rule in dict.fromkeys(rules) if rule not in self.variance_scales_]
         if unknown:
             held = self._held_out(unknown, reporter)

@@ -66,7 +66,18 @@ def model_of(
     n_nearest: int | None,
     device: str,
 ) -> Model:
-    """A fitted committee without its rows, for workers."""
+    """A fitted committee without its rows, for workers.
+
+    Raises
+    ------
+    InvalidParameterError
+        If experts have variances of their own.
+    """
+    if isinstance(members, Committee) and members.own is not None:
+        raise InvalidParameterError(
+            "Experts with variances of their own do not predict on a cluster. Use engine=None, or fit with "
+            "expert_variances='shared'."
+        )
     return Model(members.kernel.on("cpu"), members.hyperparameters, scaling, calibrated, device, n_nearest)
 
 

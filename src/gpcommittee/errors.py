@@ -33,6 +33,10 @@ class CheckpointError(GPCommitteeError, ValueError):
     """A checkpoint that belongs to another fit or cannot be read."""
 
 
+class OutputError(GPCommitteeError, OSError):
+    """A file of predictions that could not be written; one that was there before is unchanged."""
+
+
 class DatasetNotFoundError(GPCommitteeError, FileNotFoundError):
     """A data set that is not at hand; the message says how to get it."""
 

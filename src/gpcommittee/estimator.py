@@ -110,7 +110,8 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         on CUDA: every expert at every point.
     nearest_experts : int, "auto" or "all", default="auto"
         Experts that GRBCM, RBCM and BCM sum at a test point: those whose rows are nearest to it in the kernel's metric,
-        fading towards the farthest of them, so that a prediction costs the same however many experts there are. "auto":
+        fading towards the farthest of them, so that a prediction costs the same however many experts there are; all
+        that surround a point where those are more, as they may be with ten inputs that matter and more. "auto":
         64 of more than 128 that "tree" or "kmeans" divided, and all otherwise and where there is a ``tolerance``.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.

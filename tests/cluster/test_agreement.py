@@ -10,7 +10,7 @@ import pytest
 
 from far_rows import POINTS, RULES, SETTINGS, X, Y, fitted_here, parameters
 from gpcommittee import CommitteeRegressor
-from gpcommittee.aggregation import NPAE
+from gpcommittee.aggregation import NPAE, Rule
 from gpcommittee.cluster import answers
 from gpcommittee.errors import InvalidParameterError
 
@@ -52,7 +52,7 @@ def test_other_settings_agree(client: Any, changed: dict[str, Any]) -> None:
     np.testing.assert_allclose(parameters(found), parameters(expected), rtol=1e-8)
     assert found.kernel_name_ == expected.kernel_name_
     tolerance = 1e-4 if changed.get("dtype") == "float32" else 1e-7
-    rules = ["grbcm", "rbcm", "npae", "augmented_npae", NPAE(n_experts=2)]
+    rules: list[str | Rule] = ["grbcm", "rbcm", "npae", "augmented_npae", NPAE(n_experts=2)]
     for a, b in zip(*(model.predict_rules(POINTS, rules) for model in (found, expected)), strict=True):
         np.testing.assert_allclose(a.mean, b.mean, atol=tolerance)
         np.testing.assert_allclose(a.var_noisy, b.var_noisy, rtol=tolerance)

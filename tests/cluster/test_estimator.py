@@ -39,10 +39,25 @@ def test_what_is_no_client_is_refused() -> None:
         CommitteeRegressor(engine="tcp://127.0.0.1:8786").fit(X, Y)
 
 
+def test_a_client_need_not_be_the_default(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed.client._global_clients", {})
+    model = CommitteeRegressor(engine=client, optimizer=None, **SETTINGS).fit(X, Y)
+    assert len(model.predict(POINTS)) == len(POINTS)
+
+
+def test_experts_with_variances_of_their_own_are_refused(client: Any) -> None:
+    own = {"expert_variances": "own", "optimizer": None, **SETTINGS}
+    model = CommitteeRegressor(**own).fit(X, Y).set_params(engine=client)
+    with pytest.raises(InvalidParameterError, match="variances of their own do not predict on a cluster"):
+        model.predict(POINTS)
+
+
 def test_npae_beyond_the_budget_is_refused(client: Any) -> None:
     model = CommitteeRegressor(engine=client, optimizer=None, memory_budget=1e-6, **SETTINGS).fit(X, Y)
     with pytest.raises(MemoryBudgetError, match=r"NPAE needs .* GiB on one worker"):
         model.predict(POINTS, aggregation="npae")
+    with pytest.raises(MemoryBudgetError, match=r"NPAE over 4 experts at each test point needs .* GiB"):
+        model.predict(POINTS, aggregation="augmented_npae")
 
 
 def test_a_device_that_is_none_is_refused(client: Any) -> None:

@@ -72,6 +72,22 @@ def test_a_worker_killed_during_the_fit_changes_nothing(client: Any, monkeypatch
     np.testing.assert_array_equal(parameters(found), parameters(fitted_here()))
 
 
+def test_rows_outlive_the_loss_of_all_workers_at_once() -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", scheduler_kwargs={"dashboard": False}
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as alone,
+    ):
+        model = CommitteeRegressor(engine=alone, optimizer=None, **SETTINGS).fit(X, Y)
+        model.predict(POINTS)
+        (victim,) = pids(alone).values()
+        os.kill(victim, signal.SIGKILL)
+        expected = fitted_here(optimizer=None).predict(POINTS)
+        np.testing.assert_allclose(model.predict(POINTS), expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("rule", ["grbcm", "npae"])
 def test_a_worker_killed_during_a_prediction_changes_nothing(
     client: Any, monkeypatch: pytest.MonkeyPatch, rule: str

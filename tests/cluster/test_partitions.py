@@ -83,7 +83,7 @@ def written(folder: Path) -> FloatArray:
 
 @pytest.mark.parametrize("rule", ["grbcm", "npae", "augmented_npae"])
 def test_partitions_are_predicted_into_files_and_taken_up(
-    fitted: CommitteeRegressor, tmp_path: Path, rule: str
+    client: Any, train: Path, fitted: CommitteeRegressor, tmp_path: Path, rule: str
 ) -> None:
     points = folder_of(tmp_path / "points", pa.table({"b": POINTS[:, 1], "a": POINTS[:, 0]}), 25)
     first = fitted.predict_partitions(points, tmp_path / "out", rule, level=0.8)
@@ -98,6 +98,11 @@ def test_partitions_are_predicted_into_files_and_taken_up(
     again = fitted.predict_partitions(points, tmp_path / "out", rule, level=0.8)
     assert (again.n_kept, again.n_rows) == (2, 25)
     np.testing.assert_allclose(written(tmp_path / "out"), expected, rtol=1e-10)
+    fitted.save(tmp_path / "model.gpc")
+    loaded = CommitteeRegressor.load(tmp_path / "model.gpc").set_params(engine=client)
+    refitted = CommitteeRegressor(engine=client, **SETTINGS).fit(train, "y")
+    for same in (loaded, refitted):
+        assert same.predict_partitions(points, tmp_path / "out", rule, level=0.8).n_kept == 3
 
 
 def test_what_cannot_be_is_said(client: Any, fitted: CommitteeRegressor, train: Path, tmp_path: Path) -> None:

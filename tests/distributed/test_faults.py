@@ -55,11 +55,25 @@ def test_what_no_retry_helps_is_an_error_of_our_own(client: Any) -> None:
         place_rows(client, source)
 
 
-def test_rows_that_a_restart_took_are_an_error_that_says_so(client: Any) -> None:
+def test_rows_that_were_let_go_are_an_error_that_says_so(client: Any) -> None:
     placed = shards(client)
-    client.restart()
+    client.cancel(list(placed.shards), force=True)
     with pytest.raises(WorkerError, match=r"^Reading was cancelled, .* a fit has to be made again"):
         gathered(client, placed.shards, "Reading")
+
+
+def test_a_cluster_that_stays_without_workers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("gpcommittee.distributed.cluster.WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("gpcommittee.distributed.cluster.WATCH_SECONDS", 0.1)
+    with (
+        distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address=":0", scheduler_kwargs={"dashboard": False}
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as other,
+        pytest.raises(WorkerError, match="has lost all of its workers"),
+    ):
+        gathered(other, [other.submit(fails)], "Nothing")
 
 
 def test_an_adaptive_cluster_may_start_without_workers() -> None:

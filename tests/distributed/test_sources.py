@@ -143,6 +143,10 @@ BAD_VALUES: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda path: open_rows(*arrays(np.where(np.arange(200).reshape(100, 2) == 171, np.inf, ones), ones[:, 0])),
         "Input X, partition 2, contains infinity: column 1 has 1 infinite .first at row 5.",
     ),
+    "masked array": (
+        lambda path: open_rows(*arrays(np.ma.masked_greater(np.arange(200.0).reshape(100, 2), 197), ones[:, 0])),
+        "Input X, partition ., is masked in 2 places",
+    ),
     "text among objects": (
         lambda path: open_rows(
             frame(pd.DataFrame({"a": pd.Series([1.0, 2.0, "x", 4.0], dtype=object), "y": 1.0}), 1).astype(
@@ -170,9 +174,11 @@ def test_bad_values_are_refused_with_their_place(client: Any, tmp_path: Path, na
 
 
 numbers = dask_array.from_array(ones, chunks=(50, 2))
+twice = pd.concat([TABLE[["a"]], TABLE[["a", "y"]]], axis=1)
 REFUSED: dict[str, tuple[Callable[[Path], Any], type[GPCommitteeError], str]] = {
     "no such column": (lambda path: open_rows(frame(), "z"), InvalidInputError, "has no column 'z'"),
     "dates": (lambda path: open_rows(frame(), "y"), InvalidInputError, "'when' holds timestamps"),
+    "one name twice": (lambda path: open_rows(frame(twice), "y"), InvalidInputError, "columns that cannot be used"),
     "text": (
         lambda path: open_rows(frame(TABLE.assign(a="x")), "y", features=["a"]),
         InvalidInputError,
@@ -201,10 +207,11 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[GPCommitteeError], str]] = 
     "list of numbers": (lambda path: open_rows([1.0, 2.0], "y"), InvalidTypeError, "got list"),
     "no folder": (lambda path: open_rows(path / "none", "y"), DatasetNotFoundError, "No file"),
     "empty folder": (lambda path: open_rows(path, "y"), InvalidInputError, r"no files ending in .parquet, .pq\.$"),
+    "no columns": (lambda path: open_rows(numbers[:, :0], numbers[:, 0]), InvalidInputError, "X has no columns"),
     "folder of folders": (
-        lambda path: open_rows(path.parent, "y"),
+        lambda path: open_rows(folder_of(path).parent, "y"),
         InvalidInputError,
-        r"Folders inside it are not read\.$",
+        "has Parquet files in folders inside it, such as",
     ),
     "another ending": (lambda path: open_rows([Path(__file__)], "y"), InvalidInputError, "no Parquet file by its name"),
     "target unnamed": (lambda path: open_rows(folder_of(path), numbers), InvalidTypeError, "target is a column name"),
@@ -214,6 +221,16 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[GPCommitteeError], str]] = 
         "points have 2 features, the fit had 3",
     ),
 }
+
+
+def test_columns_may_be_named_by_numbers(client: Any) -> None:
+    table = TABLE.rename(columns={"a": 0, "count": 1, "y": 2})[[0, 1, 2]]
+    rows = (
+        place_rows(client, open_rows(frame(table), "2")),
+        place_rows(client, open_rows(frame(table)[[0, 1]], frame()["y"])),
+    )
+    for placed in rows:
+        np.testing.assert_allclose(placed.scaling.x_mean, [TABLE["a"].mean(), TABLE["count"].mean()])
 
 
 @pytest.mark.parametrize("name", REFUSED)

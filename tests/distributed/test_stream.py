@@ -164,6 +164,30 @@ def test_a_partition_without_rows_has_a_file_without_rows(client: Any, tmp_path:
     assert (empty.num_rows, empty.column_names) == (0, ["mean", "std"])
 
 
+def test_rows_that_may_be_empty_are_another_question(client: Any, tmp_path: Path) -> None:
+    table = TABLE.assign(a=TABLE["a"].where(TABLE.index % 50 != 3))
+    parquet_folder(tmp_path / "in", table)
+    Run(client, open_points(tmp_path / "in", PLAN, 2, drop_missing=True), tmp_path / "out").run()
+    with pytest.raises(InvalidInputError, match="contains missing values"):
+        Run(client, open_points(tmp_path / "in", PLAN, 2), tmp_path / "out").run()
+
+
+def test_nothing_but_predictions_is_ever_removed(client: Any, tmp_path: Path) -> None:
+    source = open_points(parquet_folder(tmp_path / "in"), PLAN, 2)
+    manifest = tmp_path / "out" / "_gpcommittee.json"
+    for name in ("../in/0.parquet", "mine.parquet", "part-00009.parquet"):
+        Run(client, source, tmp_path / "out").run()
+        (tmp_path / "out" / "part-00009.parquet").mkdir(exist_ok=True)
+        (tmp_path / "out" / "mine.parquet").write_text("")
+        content = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps({**content, "parts": {**content["parts"], name: "x"}}))
+        with pytest.raises(InvalidParameterError, match="no predictions of this version"):
+            Run(client, source, tmp_path / "out").run()
+        manifest.write_text(json.dumps(content))
+    assert len(list((tmp_path / "in").iterdir())) == 3
+    assert (tmp_path / "out" / "mine.parquet").is_file()
+
+
 def test_bad_points_are_refused_with_their_place(client: Any, tmp_path: Path) -> None:
     bad = TABLE.assign(b=TABLE["b"].where(TABLE.index != 90))
     source = open_points(parquet_folder(tmp_path / "in", bad), PLAN, 2)
@@ -182,7 +206,7 @@ def test_a_prediction_that_fails_names_the_partition(client: Any, tmp_path: Path
 
 def test_folders_that_hold_something_else_are_refused(client: Any, tmp_path: Path) -> None:
     source = open_points(parquet_folder(tmp_path / "in"), PLAN, 2)
-    with pytest.raises(InvalidParameterError, match="no predictions of this version"):
+    with pytest.raises(InvalidParameterError, match="has the points to be predicted"):
         Run(client, source, tmp_path / "in").run()
     assert len(list((tmp_path / "in").iterdir())) == 3
     with pytest.raises(InvalidParameterError, match="there is no folder"):

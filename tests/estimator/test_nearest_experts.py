@@ -55,6 +55,8 @@ def test_the_default_is_all_of_few_and_of_a_random_partition() -> None:
 def test_calibration_is_that_of_the_same_sum(model: CommitteeRegressor) -> None:
     few = fitted(nearest_experts=2)
     assert few.variance_scales_ != model.variance_scales_
+    changed = fitted().set_params(nearest_experts=2)
+    np.testing.assert_array_equal(moments(changed, 2), moments(few, 2))
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "some", None])

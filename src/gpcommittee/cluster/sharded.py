@@ -15,7 +15,7 @@ import torch
 
 from gpcommittee.cluster.tasks import Cluster, large_tasks
 from gpcommittee.distributed import PlacedRows
-from gpcommittee.distributed.cluster import worker_slots
+from gpcommittee.distributed.cluster import free_to_move, worker_slots
 from gpcommittee.prediction.boxes import corners
 from gpcommittee.records import FloatArray, IntArray, Partition, Shard, Standardisation
 
@@ -33,6 +33,10 @@ MOST_TASKS = 256
 They depend on the experts alone, so that sums are grouped alike whatever the workers are."""
 
 
+DIGESTS = 2**128
+"""How many digests of rows there are."""
+
+
 @dataclass(frozen=True)
 class Held:
     """What a shard holds.
@@ -40,13 +44,13 @@ class Held:
     Attributes
     ----------
     first_expert, n_experts : int
-    digest : str
-        Of its rows and how they are divided.
+    digest : int
+        Sum of those of its experts.
     """
 
     first_expert: int
     n_experts: int
-    digest: str
+    digest: int
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,7 @@ def scatter(
                 cluster.submit("shard", about, Shard, shard.X, shard.y, shard.offsets, experts.start, near=near)
             )
             held.append(_describe(shard))
+    free_to_move(cluster.client, shards)
     rows = partition.rows(0)
     placed = PlacedRows(X[rows], y[rows], tuple(shards), partition.sizes, scaling)
     return ShardedRows(cluster, placed, tuple(held))
@@ -267,10 +272,13 @@ def gather(sharded: ShardedRows) -> tuple[FloatArray, FloatArray]:
 
 
 def _describe(shard: Shard) -> Held:
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (shard.X, shard.y, shard.offsets):
-        digest.update(np.ascontiguousarray(array).data)
-    return Held(shard.first_expert, shard.n_experts, digest.hexdigest())
+    total = 0
+    for number, (start, stop) in enumerate(pairwise(shard.offsets.tolist()), shard.first_expert):
+        digest = hashlib.blake2b(f"{number} {stop - start}".encode("ascii"), digest_size=16)
+        for array in (shard.X[start:stop], shard.y[start:stop]):
+            digest.update(np.ascontiguousarray(array).data)
+        total += int.from_bytes(digest.digest(), "big")
+    return Held(shard.first_expert, shard.n_experts, total % DIGESTS)
 
 
 def _corners(shard: Shard) -> tuple[FloatArray, FloatArray]:
@@ -280,6 +288,6 @@ def _corners(shard: Shard) -> tuple[FloatArray, FloatArray]:
 
 
 def digests(held: Sequence[Held]) -> FloatArray:
-    """What tells these shards from any others, as numbers."""
-    text = "".join(one.digest for one in held)
-    return np.frombuffer(text.encode("ascii"), dtype=np.uint8).astype(np.float64)
+    """What tells the experts of all shards from any others, however they are grouped, as numbers."""
+    total = sum(one.digest for one in held) % DIGESTS
+    return np.frombuffer(total.to_bytes(16, "big"), dtype=np.uint8).astype(np.float64)

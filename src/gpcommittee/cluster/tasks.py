@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpcommittee.cluster.allocator import freed_memory_kept
 from gpcommittee.distributed import RETRIES, checked_client
-from gpcommittee.distributed.cluster import failure, worker_slots
+from gpcommittee.distributed.cluster import failure, until_ended, worker_slots
 from gpcommittee.engines import one_blas_thread
 from gpcommittee.errors import GPCommitteeError, WorkerError
 from gpcommittee.prediction import usable_memory
@@ -31,9 +31,6 @@ LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 PATIENCE = 1.25
 """Times its share of the work, and one call more, that a worker gets before it gives rows away: to move them every time
 costs more than to wait."""
-
-WATCH_SECONDS = 2.0
-"""How often it is looked whether a worker that tasks are pinned to is gone."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class Cluster:
         """Bytes of the least memory that a worker has for each thread; without a limit, of a machine like this one."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         own = usable_memory()
-        return float(min((worker["memory_limit"] or own) / worker["nthreads"] for worker in workers))
+        return float(min(((worker["memory_limit"] or own) / worker["nthreads"] for worker in workers), default=own))
 
     def submit(
         self,
@@ -168,7 +165,7 @@ class Cluster:
         bundles = _bundles(self._places(calls, slots), [call.work for call in calls], slots, most_work)
         places = [place for place, _ in bundles]
         futures = [self._hand_out(work, [calls[i] for i in numbers], place) for place, numbers in bundles]
-        while not self._all_ended(futures):
+        for _ in until_ended(self.client, futures):
             alive = set(worker_slots(self.client))
             for k, (place, numbers) in enumerate(bundles):
                 if places[k] is not None and place not in alive and not futures[k].done():
@@ -209,16 +206,6 @@ class Cluster:
             places.append(taken(call, [address for address in known if free.get(address, 0.0) > 0]))
         return [place or taken(call, free) for place, call in zip(places, calls, strict=True)]
 
-    def _all_ended(self, futures: Sequence[Future[Any]]) -> bool:
-        """Whether all did within a while, or one failed."""
-        from distributed import wait
-
-        try:
-            wait(list(futures), timeout=WATCH_SECONDS)
-        except TimeoutError:
-            return any(future.status == "error" for future in futures)
-        return True
-
     def keep(self, work: str, value: Any) -> Future[Any]:
         """A value on the cluster, for many tasks."""
         return self.submit(work, work, _as_it_is, value)
@@ -243,6 +230,8 @@ class Cluster:
             If a task failed for good, naming what it was about and a worker.
         """
         try:
+            for _ in until_ended(self.client, futures):
+                pass
             values = list(self.client.gather(list(futures)))
         except GPCommitteeError:
             raise
@@ -331,4 +320,4 @@ def _as_it_is(value: Value) -> Value:
 
 def _about(futures: Sequence[Future[Any]], error: Exception) -> str:
     key = getattr(error, "task", futures[0].key if len(futures) == 1 else None)
-    return f"Work on {key[1]}" if isinstance(key, tuple) and len(key) == 2 else "The work"
+    return f"Work on {key[1]}" if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], str) else "The work"

@@ -6,7 +6,7 @@ import csv as text_csv
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from pyarrow import csv
 
 from gpcommittee.data._wording import quoted
 from gpcommittee.data.endings import ENDINGS, is_csv, is_gzip, is_parquet
-from gpcommittee.errors import InvalidInputError, InvalidParameterError
+from gpcommittee.errors import GPCommitteeError, InvalidInputError, InvalidParameterError, OutputError
 from gpcommittee.files import replacing, why_not_writable
 
 
@@ -60,8 +60,21 @@ def write_table(
     1.5,0.25
     """
     target = check_output(path)
-    with replacing(target) as temporary:
+    with _own_errors(target), replacing(target) as temporary:
         return _write(temporary, target, columns, iter(batches))
+
+
+@contextmanager
+def _own_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except GPCommitteeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"Cannot write '{target}': {error}. A file that was there before is unchanged. Check the free space, or "
+            "choose another folder."
+        ) from error
 
 
 def check_output(path: str | os.PathLike[str]) -> Path:

@@ -15,10 +15,10 @@ from gpcommittee.errors import InvalidInputError, InvalidTypeError
 def read_chunks(part: Any, number: int) -> Block:
     """The rows of a chunk of inputs, or of inputs and target; messages name the partition."""
     chunks = part if isinstance(part, list) else [part]
-    X = _numbers(np.asarray(chunks[0]), f"X, partition {number},")
+    X = _numbers(chunks[0], f"X, partition {number},")
     if len(chunks) == 1:
         return Block(X, None)
-    y = _numbers(np.asarray(chunks[1]).reshape(-1), f"y, partition {number},")
+    y = _numbers(chunks[1], f"y, partition {number},").reshape(-1)
     if len(X) != len(y):
         raise InvalidInputError(f"Partition {number} has {len(X)} rows of X but {len(y)} values of y.")
     return Block(X, y)
@@ -38,6 +38,8 @@ def array_parts(X: Any, y: Any) -> tuple[tuple[Any, ...], tuple[str, ...], Any, 
         raise InvalidInputError(
             f"X must be a two-dimensional Dask array with a known number of columns, got shape {X.shape}."
         )
+    if X.shape[1] == 0:
+        raise InvalidInputError("X has no columns; at least one input is needed.")
     check_numeric(np.empty(0, X.dtype), "X") if X.dtype != object else None
     inputs = X.rechunk({1: -1}) if X.numblocks[1] != 1 else X
     rows = list(inputs.to_delayed().reshape(-1))
@@ -69,4 +71,9 @@ def _target(X: Any, y: Any) -> Any:
 
 
 def _numbers(values: Any, what: str) -> Any:
-    return np.ascontiguousarray(check_finite(values, None, what), dtype=np.float64)
+    if np.ma.is_masked(values):
+        raise InvalidInputError(
+            f"Input {what} is masked in {np.ma.getmaskarray(values).sum()} places; missing values are not supported. "
+            "Remove or fill these rows."
+        )
+    return np.ascontiguousarray(check_finite(np.asarray(values), None, what), dtype=np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,10 @@ RETRIES = 3
 ``distributed.scheduler.allowed-failures`` says, 3 times by default."""
 
 WAIT_SECONDS = 60
-"""How long to wait for the first worker of a cluster that is still starting."""
+"""How long to wait for a worker where there is none, of a cluster that is still starting or has lost all of them."""
+
+WATCH_SECONDS = 2.0
+"""How often it is looked whether there are workers while work is waited for."""
 
 
 def require_dask() -> None:
@@ -86,11 +89,78 @@ def gathered(client: Client, futures: Sequence[Future[Any]], what: str) -> list[
         Any other failure, after all retries.
     """
     try:
+        for _ in until_ended(client, futures):
+            pass
         return list(client.gather(list(futures)))
     except GPCommitteeError:
         raise
     except Exception as error:
         raise WorkerError(failure(what, error)) from error
+
+
+def until_ended(client: Client, futures: Sequence[Future[Any]]) -> Iterator[None]:
+    """Wait until all tasks ended or one failed; yields now and then meanwhile.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of distributed.Future
+        May be changed meanwhile.
+
+    Raises
+    ------
+    WorkerError
+        If there has been no worker for a minute.
+    """
+    alone = 0.0
+    while not _ended(client, futures):
+        alone = 0.0 if worker_slots(client) else alone + WATCH_SECONDS
+        if alone > WAIT_SECONDS:
+            raise WorkerError(
+                f"The Dask cluster has lost all of its workers, and for {WAIT_SECONDS} s there was no new one. Look at "
+                "their logs; usually their memory is too small. A fit with a checkpoint goes on when there are some."
+            )
+        yield
+
+
+def free_to_move(client: Client, futures: Sequence[Future[Any]]) -> None:
+    """Wait for tasks that were given a place, and let any worker make them again if that one is lost.
+
+    Dask allows it in any case where other workers are allowed, but forgets that for tasks that find no worker at all.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of distributed.Future
+
+    Raises
+    ------
+    WorkerError
+        As in ``until_ended``.
+    """
+    for _ in until_ended(client, futures):
+        pass
+    client.run_on_scheduler(_forget_places, [future.key for future in futures])
+
+
+def _forget_places(keys: Sequence[Any], dask_scheduler: Any) -> None:
+    for key in keys:
+        if key in dask_scheduler.tasks:
+            dask_scheduler.tasks[key].worker_restrictions = None
+
+
+def _ended(client: Client, futures: Sequence[Future[Any]]) -> bool:
+    """Whether all tasks did within a while, or one failed."""
+    from distributed import wait
+
+    try:
+        with client.as_current():
+            wait(list(futures), timeout=WATCH_SECONDS)
+    except TimeoutError:
+        return any(future.status == "error" for future in futures)
+    except CancelledError:
+        return True
+    return True
 
 
 def failure(what: str, error: Exception) -> str:

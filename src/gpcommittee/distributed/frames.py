@@ -48,18 +48,20 @@ def frame_parts(
     table = as_frame(frame._meta, "data frame")
     series = None if target is None or isinstance(target, str) else _series(target)
     name = _target_name(frame, target, series)
-    if series is not None and name in frame.columns:
+    if series is not None and name in {str(label) for label in frame.columns}:
         series = None
     inside = name if series is None else None
     columns = plan_columns(table, inside, features, expand_dates) if plan is None else plan
     check_columns(table, columns, with_target=inside is not None)
+    labels = {str(label): label for label in frame.columns}
+    inputs = [labels[feature] for feature in columns.features]
     if series is None:
-        parts = list(frame[[*columns.features, *([] if name is None else [name])]].to_delayed())
+        parts = list(frame[[*inputs, *([] if name is None else [labels[name]])]].to_delayed())
         identities = [str(part.key) for part in parts]
     else:
         _check_aligned(frame, series)
         columns = ColumnPlan(columns.features, name, columns.dates, columns.zoned)
-        pairs = zip(frame[list(columns.features)].to_delayed(), series.to_delayed(), strict=True)
+        pairs = zip(frame[inputs].to_delayed(), series.to_delayed(), strict=True)
         parts = [list(pair) for pair in pairs]
         identities = [f"{x.key}, {y.key}" for x, y in parts]
     reader = FrameReader(columns, name is not None, drop_missing)
@@ -79,7 +81,8 @@ def _target_name(frame: Any, target: Any, series: Any) -> str | None:
     if series is None:
         return None if target is None else str(target)
     name = UNNAMED_TARGET if series.name is None else str(series.name)
-    if name in frame.columns and (series.name is None or frame[name]._name != series._name):
+    labels = {str(label): label for label in frame.columns}
+    if name in labels and (series.name is None or frame[labels[name]]._name != series._name):
         raise InvalidInputError(
             f"The target is a series named {name!r}, and the data frame has another column of this name. Rename one "
             "of them, or drop the column if it is the target."
@@ -100,4 +103,4 @@ def _check_aligned(frame: Any, series: Any) -> None:
 def _joined(frame: Any, series: Any, name: str, plan: ColumnPlan) -> Any:
     if len(frame) != len(series):
         raise InvalidInputError(f"{name!r} has {len(frame)} rows of inputs but {len(series)} target values.")
-    return frame.assign(**{str(plan.target): series.to_numpy()})
+    return frame.rename(columns=str).assign(**{str(plan.target): series.to_numpy()})

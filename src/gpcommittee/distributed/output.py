@@ -8,11 +8,13 @@ for one of this run.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpcommittee.data.endings import is_parquet
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.files import TEMPORARY, replacing, why_not_writable
 
@@ -20,6 +22,9 @@ MANIFEST = "_gpcommittee.json"
 """Readers of Parquet folders skip names that begin with an underscore."""
 
 FORMAT = 1
+
+NAME = re.compile(r"part-\d{5,}\.parquet")
+"""Of a file of predictions: nothing else in the folder is ever removed."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +108,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     """What an earlier run says of the folder; empty for a folder without Parquet files."""
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if isinstance(content, dict) and content["format"] == FORMAT and isinstance(content["parts"], dict):
+        if isinstance(content, dict) and content["format"] == FORMAT and _are_names(folder, content["parts"]):
             return content
     except FileNotFoundError:
-        if not any(folder.glob("*.parquet")):
+        if not any(is_parquet(path) for path in folder.iterdir()):
             return {}
     except (KeyError, ValueError):
         pass
@@ -114,6 +119,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         f"Folder {str(folder)!r} holds files that are no predictions of this version (no {MANIFEST} that it can read). "
         "Name another folder, or empty this one."
     )
+
+
+def _are_names(folder: Path, parts: object) -> bool:
+    """Whether these are files of predictions, or files that are gone."""
+    return isinstance(parts, dict) and all(NAME.fullmatch(name) and not (folder / name).is_dir() for name in parts)
 
 
 def _still_good(folder: Path, before: dict[str, Any], wanted: dict[str, Any]) -> set[str]:

@@ -87,19 +87,23 @@ def parquet_files(source: Any) -> list[Path]:
     DatasetNotFoundError
         No such file or folder.
     InvalidInputError
-        A folder without Parquet files, or a file with another ending.
+        A folder without Parquet files, or with some in folders inside it; a file with another ending.
     """
     if isinstance(source, (str, os.PathLike)):
         folder = Path(source).resolve()
         if not folder.is_dir():
             return parquet_files([source])
-        found = sorted(path for path in folder.iterdir() if is_parquet(path) and not path.name.startswith((".", "_")))
-        if not found:
-            inner = " Folders inside it are not read." if any(path.is_dir() for path in folder.iterdir()) else ""
+        names = sorted(path.relative_to(folder) for path in folder.rglob("*") if is_parquet(path))
+        shown = [name for name in names if not any(part.startswith((".", "_")) for part in name.parts)]
+        inner = [str(name) for name in shown if len(name.parts) > 1]
+        if inner:
             raise InvalidInputError(
-                f"Folder {str(source)!r} has no files ending in {', '.join(PARQUET_ENDINGS)}.{inner}"
+                f"Folder {str(source)!r} has Parquet files in folders inside it, such as {inner[0]!r}, which are not "
+                "read. Name one folder, or all files in a list."
             )
-        return found
+        if not shown:
+            raise InvalidInputError(f"Folder {str(source)!r} has no files ending in {', '.join(PARQUET_ENDINGS)}.")
+        return [folder / name for name in shown]
     paths = [Path(path).resolve() for path in source]
     missing = [str(path) for path in paths if not path.is_file()]
     if missing:

@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 
 from gpcommittee.distributed.blocks import Block, standardised
-from gpcommittee.distributed.cluster import RETRIES, failure, gathered, worker_slots
+from gpcommittee.distributed.cluster import RETRIES, failure, free_to_move, gathered, worker_slots
 from gpcommittee.distributed.place import PlacedBlocks
 from gpcommittee.distributed.sorting import Sorter
 from gpcommittee.errors import WorkerError
@@ -112,7 +112,6 @@ def _made(
 ) -> tuple[Future[Any], ...]:
     """The shards, spread evenly over the workers; another one may make a shard whose worker is lost."""
     from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-    from distributed import wait
 
     name, n_shards = uuid4().hex, len(within)
     pieces = {
@@ -127,10 +126,11 @@ def _made(
     for shard, key in enumerate(keys):
         own = [(f"piece-{name}", part, shard) for part in range(len(splits))]
         task = {key: (build_shard, own, sorter, within[shard], shard, first_experts[shard])}
-        at = {"workers": [slots[shard * len(slots) // n_shards]], "allow_other_workers": True}
+        place = [slots[shard * len(slots) // n_shards]] if slots else None
+        at = {"workers": place, "allow_other_workers": place is not None}
         layers[str(key)], below[str(key)] = MaterializedLayer(task, annotations=at), {"pieces"}
     shards = placed.client.get(HighLevelGraph(layers, below), keys, sync=False, retries=RETRIES)
-    wait(shards)
+    free_to_move(placed.client, shards)
     for shard in shards:
         if shard.status != "finished":
             raise WorkerError(failure("Making the shards", shard.exception()))

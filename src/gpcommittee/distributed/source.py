@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,8 @@ def open_points(X: Any, plan: ColumnPlan | None, n_features: int, *, drop_missin
         )
     if source.n_features != n_features:
         raise InvalidInputError(f"The points have {source.n_features} features, the fit had {n_features}.")
+    if drop_missing:
+        return replace(source, identities=tuple(f"{one}, rows may be empty" for one in source.identities))
     return source
 
 

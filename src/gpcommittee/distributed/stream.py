@@ -22,8 +22,9 @@ from gpcommittee.data import write_table
 from gpcommittee.distributed.blocks import Block
 from gpcommittee.distributed.cluster import RETRIES, checked_client, gathered
 from gpcommittee.distributed.output import OutputFolder, open_output
+from gpcommittee.distributed.parquet import ParquetPart
 from gpcommittee.distributed.source import RowSource
-from gpcommittee.errors import GPCommitteeError, WorkerError
+from gpcommittee.errors import GPCommitteeError, InvalidParameterError, InvalidTypeError, WorkerError
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray
 
@@ -213,6 +214,8 @@ def stream_predictions(
 
     Raises
     ------
+    InvalidTypeError
+        A folder that is no path.
     InvalidParameterError
         The client cannot work, or the folder cannot be used.
     InvalidInputError
@@ -221,6 +224,9 @@ def stream_predictions(
         A partition that no worker could read, predict or write.
     """
     checked = checked_client(client)
+    if not isinstance(folder, str | os.PathLike):
+        raise InvalidTypeError(f"The folder of predictions is a path, got {type(folder).__name__}.")
+    _refuse_inputs(source, Path(folder).resolve())
     output = open_output(Path(folder), model, columns, source.identities)
     if output.finished:
         reporter.message(f"{len(output.finished)} of {len(output.files)} files are there and kept.")
@@ -231,6 +237,12 @@ def stream_predictions(
             n_rows, n_empty = n_rows + rows, n_empty + empty
             stage.advance(1)
     return Streamed(output.path, len(output.files), len(output.finished), n_rows, n_empty)
+
+
+def _refuse_inputs(source: RowSource, folder: Path) -> None:
+    """Refuse to write where points are read."""
+    if any(isinstance(part, ParquetPart) and Path(part.path).resolve().parent == folder for part in source.parts):
+        raise InvalidParameterError(f"Folder {str(folder)!r} has the points to be predicted. Name another one.")
 
 
 def write_part(

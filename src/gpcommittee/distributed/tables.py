@@ -44,8 +44,8 @@ def as_frame(frame: Any, name: str) -> Frame:
     """A pandas frame as a table, its index left out."""
     try:
         return Frame(pa.Table.from_pandas(frame, preserve_index=False), name)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (ValueError, TypeError, NotImplementedError) as error:
         raise InvalidInputError(
-            f"{name!r} has a column that is neither numbers nor anything else that can be used: {error}. Convert it, "
-            "or leave it out by naming the features."
+            f"{name!r} has columns that cannot be used: {error}. They hold neither numbers nor anything else that can, "
+            "or two have one name. Convert them, or leave them out."
         ) from error

@@ -1,4 +1,4 @@
-"""All that decides a kernel's values, as text: two kernels with the same text are the same function."""
+"""All that decides a kernel beside its hyperparameters, as text: with the same ones it is the same function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PLAIN = (bool, int, float, str, tuple, list, type(None))
 
 
 def identity(kernel: Kernel) -> str:
-    """Classes, plain attributes, parameters and buffers of a kernel and everything in it.
+    """Classes, plain attributes, fixed parameters and buffers of a kernel and everything in it.
 
     Parameters
     ----------
@@ -18,12 +18,13 @@ def identity(kernel: Kernel) -> str:
     Returns
     -------
     str
-        Of priors and constraints too; the same in every process.
+        Of priors and constraints too, and the names of parameters that are trained; the same in every process.
     """
     modules = [(name, type(module).__qualname__, _plain(module)) for name, module in kernel.named_modules()]
-    tensors = [(name, value.tolist()) for name, value in [*kernel.named_parameters(), *kernel.named_buffers()]]
     trained = [name for name, parameter in kernel.named_parameters() if parameter.requires_grad]
-    return repr((modules, tensors, trained))
+    fixed = [(name, value) for name, value in kernel.named_parameters() if not value.requires_grad]
+    values = [(name, value.tolist()) for name, value in [*fixed, *kernel.named_buffers()]]
+    return repr((modules, values, trained))
 
 
 def _plain(module: nn.Module) -> list[tuple[str, object]]:

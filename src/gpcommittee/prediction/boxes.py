@@ -2,7 +2,8 @@
 
 The k nearest experts are summed, fading towards the rim: with d_i the distance to expert i's box and d_(k) the k-th
 smallest, expert i has the share (1 - (d_i / d_(k))^2)^2 of itself, and 0 from the rim on. A share depends on the point
-alone and is continuous in it, so that predictions have no seams.
+alone. It is continuous in it but where k boxes hold a point at once, as they may where many inputs matter: all of
+these experts are summed then, and entering the k-th box is a small step.
 """
 
 from __future__ import annotations

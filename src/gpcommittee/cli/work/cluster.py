@@ -68,7 +68,7 @@ def _connected(address: str) -> Any:
 
     try:
         return Client(address, timeout=CONNECT_SECONDS)
-    except (OSError, TimeoutError, ValueError) as error:
+    except (OSError, TimeoutError, ValueError, TypeError, ImportError) as error:
         raise InvalidParameterError(
             f"There is no Dask scheduler at {address!r} ({error}). Start one with `dask scheduler`, or use "
             "--dask local:N."
