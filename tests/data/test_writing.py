@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gpcommittee.data import ColumnPlan, check_output, open_table, read_table, write_table
-from gpcommittee.errors import InvalidInputError, InvalidParameterError
+from gpcommittee.errors import InvalidInputError, InvalidParameterError, OutputError
 
 ENDINGS = ["csv", "csv.gz", "parquet", "pq"]
 COLUMNS = ["mean", "std"]
@@ -69,6 +70,19 @@ def test_an_interrupted_run_leaves_what_was_there(ending: str, failure: type[Bas
         write_table(target, COLUMNS, interrupted())
     assert target.read_text() == "precious"
     assert os.listdir(tmp_path) == [target.name]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_full_disc_is_an_error_that_names_the_file(ending: str, tmp_path: Path) -> None:
+    target = tmp_path / f"out.{ending}"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OutputError, match=rf"Cannot write '.*out.{ending}': .* Check the free space"):
+            write_table(target, COLUMNS, [{name: np.random.default_rng(0).normal(size=10_000) for name in COLUMNS}])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(tmp_path) == []
 
 
 def test_nothing_has_the_final_name_before_the_end(tmp_path: Path) -> None:
