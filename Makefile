@@ -82,7 +82,7 @@ bench-nearest: $(VENV)/.installed-bench ## The nearest experts of each point aga
 bench-electric: $(VENV)/.installed-bench ## All of electric with the defaults, and what the plan said (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.electric $(ELECTRIC_ARGS)
 
-bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the default on four data sets (needs GPCOMMITTEE_DATA)
+bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the paper's on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels
 
 # VARIANCES_ARGS: "--seeds 0 1", "--data kin40k sarcos".

@@ -45,6 +45,12 @@ def _checked_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, reset: bool
 ) -> tuple[NDArray[Any], FloatArray]:
     with _own_errors():
+        _refuse_path(X, "fitted on a cluster, by engine=client, or by the command line, gpcommittee fit")
+        if isinstance(y, str):
+            raise InvalidTypeError(
+                f"The target is one number for each row, got the name {y!r}. Pass the column; names go with rows on a "
+                "cluster."
+            )
         _refuse_masked(X=X, y=y)
         _refuse_dates_and_text(X)
         _check_target(y)
@@ -63,11 +69,9 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> NDArray[Any]:
         If they are not.
     """
     with _own_errors():
-        if isinstance(X, str | os.PathLike):
-            raise InvalidTypeError(
-                f"Points are an array or a frame, got the path {str(X)!r}. Rows in files are predicted by "
-                "predict_partitions, which needs Dask, or by the command line, gpcommittee predict."
-            )
+        _refuse_path(
+            X, "predicted by predict_partitions, which needs Dask, or by the command line, gpcommittee predict"
+        )
         _refuse_masked(X=X)
         _refuse_dates_and_text(X)
         inputs = validate_data(estimator, X, reset=False, ensure_min_samples=0, **_OPTIONS)
@@ -88,6 +92,13 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
 
 _OPTIONS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 """Types as they are: what is no number is refused here, where scikit-learn would convert dates and text."""
+
+
+def _refuse_path(X: object, what_takes_it: str) -> None:
+    if isinstance(X, str | os.PathLike):
+        raise InvalidTypeError(
+            f"Rows are an array or a frame, got the path {str(X)!r}. Rows in files are {what_takes_it}."
+        )
 
 
 def _refuse_masked(**named: object) -> None:

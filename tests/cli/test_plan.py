@@ -102,3 +102,8 @@ def test_errors(data: Path) -> None:
     assert "divided by 'tree' or 'random'" in kmeans.output
     assert "has no column 'z'" in run("plan", data, "--target", "z", code=1).output
     assert "exceeds the 1000 rows" in run("plan", data, "--target", "y", "--n-experts", "2000", code=1).output
+
+
+def test_a_folder_is_planned_for_a_cluster(tmp_path: Path) -> None:
+    text = run("plan", tmp_path, "--target", "y", code=1).stderr
+    assert "is a folder. Add --workers N to plan for a cluster that reads it." in text

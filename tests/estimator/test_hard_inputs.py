@@ -230,6 +230,10 @@ def test_a_path_is_refused_with_what_reads_files() -> None:
     model = regressor().fit(*data())
     with pytest.raises(InvalidTypeError, match=r"got the path 'points.parquet'.* predict_partitions"):
         model.predict("points.parquet")
+    with pytest.raises(InvalidTypeError, match=r"got the path 'rows'.* engine=client"):
+        regressor().fit("rows", "y")
+    with pytest.raises(InvalidTypeError, match=r"got the name 'y'"):
+        regressor().fit(data()[0], "y")
 
 
 def test_wrong_number_of_columns_is_refused() -> None:

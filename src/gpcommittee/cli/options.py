@@ -207,8 +207,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Table with a header line or column names: .csv, .csv.gz, .parquet or .pq; with --dask also a folder of "
-        "Parquet files.",
+        help="Table with a header line or column names: .csv, .csv.gz, .parquet or .pq; with --dask, or --workers of a "
+        "plan, also a folder of Parquet files.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` wrote.")]

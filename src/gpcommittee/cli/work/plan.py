@@ -49,6 +49,8 @@ def plan_table(
     GPCommitteeError
         If the table or a setting cannot be used.
     """
+    if data.is_dir() and not workers:
+        raise InvalidParameterError(f"'{data}' is a folder. Add --workers N to plan for a cluster that reads it.")
     sources = _sources(data) if workers else [open_table(data)]
     plan = columns.plan(sources[0])
     n_rows = sum(
