@@ -117,10 +117,18 @@ def until_ended(client: Client, futures: Sequence[Future[Any]]) -> Iterator[None
         alone = 0.0 if worker_slots(client) else alone + WATCH_SECONDS
         if alone > WAIT_SECONDS:
             raise WorkerError(
-                f"The Dask cluster has lost all of its workers, and for {WAIT_SECONDS} s there was no new one. Look at "
-                "their logs; usually their memory is too small. A fit with a checkpoint goes on when there are some."
+                f"The Dask cluster has lost all of its workers, and for {WAIT_SECONDS} s there was no new one"
+                f"{_waiting(futures)}. Look at their logs; usually their memory is too small. A fit with a checkpoint "
+                "goes on when there are some."
             )
         yield
+
+
+def _waiting(futures: Sequence[Future[Any]]) -> str:
+    """What tasks that wait are about, where their keys tell it."""
+    keys = [future.key for future in futures if not future.done()]
+    names = [key[1] for key in keys if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], str)]
+    return f", while {' and '.join(names[:3])} waited" if names else ""
 
 
 def free_to_move(client: Client, futures: Sequence[Future[Any]]) -> None:
