@@ -52,7 +52,7 @@ bench-cluster: $(VENV)/.installed-bench ## Worker processes against threads on 5
 bench-cluster-files: $(VENV)/.installed-bench ## Electric as Parquet files on worker processes (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.cluster_files $(FILES_ARGS)
 
-# DEFAULTS_ARGS: "--seeds 1", "--data kin40k sarcos".
+# DEFAULTS_ARGS: "--seeds 1", "--data kin40k sarcos", "--out PAGE".
 bench-defaults: $(VENV)/.installed-bench ## The defaults against the paper's configuration (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.defaults $(DEFAULTS_ARGS)
 

@@ -86,6 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--data", nargs="*", choices=STUDIES, default=list(STUDIES))
+    parser.add_argument("--out", type=Path, default=RESULT, help="another page, for some of the data")
     arguments = parser.parse_args()
     table = [
         "| data | configuration: kernel | seeds | " + " | ".join(COLUMNS) + " |",
@@ -100,11 +101,11 @@ def main() -> None:
     text = (
         "# Defaults against the paper's configuration\n\n"
         f"`make bench-defaults`, one thread. The paper's configuration has experts of {EXPERT_SIZE} rows and the "
-        "squared exponential kernel; by default the training chooses the kernel. Made data ([](../_synthetic.py)) are "
+        "squared exponential kernel; by default the training chooses the kernel. Made data are "
         "drawn anew for each seed.\n\n"
         "<!-- table -->\n\n" + "\n".join(table) + f"\n\n{provenance()}\n"
     )
-    RESULT.write_text(text, encoding="utf-8")
+    arguments.out.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
