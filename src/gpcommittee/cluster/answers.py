@@ -15,6 +15,7 @@ from gpcommittee.cluster.predict import (
     EXPERTS_PER_TASK,
     Answer,
     Numerics,
+    joined_answers,
     submit_additive,
     submit_communication_mean,
     with_boxes,
@@ -191,31 +192,11 @@ def _together(
     return joined_answers(*answers)
 
 
-def joined_answers(*answers: Answer) -> Answer:
-    """The answer at the points of several, one after another; at least one."""
-    numerics = answers[0].numerics
-    for answer in answers[1:]:
-        numerics = numerics.and_of(answer.numerics)
-    return Answer([_joined(parts) for parts in zip(*(a.predictions for a in answers), strict=True)], numerics)
-
-
 def _in_order(rows: ShardedRows, submitted: Iterator[Future[Any]], in_flight: int) -> Iterator[Answer]:
     waiting = deque(islice(submitted, in_flight))
     while waiting:
         yield rows.cluster.result(waiting.popleft())
         waiting.extend(islice(submitted, 1))
-
-
-def _joined(parts: Sequence[Prediction]) -> Prediction:
-    def whole(arrays: Sequence[FloatArray | None]) -> FloatArray | None:
-        known = [array for array in arrays if array is not None]
-        return np.concatenate(known) if known else None
-
-    return Prediction(
-        np.concatenate([part.mean for part in parts]),
-        whole([part.var_latent for part in parts]),
-        whole([part.var_noisy for part in parts]),
-    )
 
 
 def _without_points(mean_only: bool) -> Prediction:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from gpcommittee.aggregation import AdditiveRule, Context, Experts, finish
@@ -71,6 +72,26 @@ class Answer:
 
     predictions: list[Prediction]
     numerics: Numerics
+
+
+def joined_answers(*answers: Answer) -> Answer:
+    """The answer at the points of several, one after another; at least one."""
+    numerics = answers[0].numerics
+    for answer in answers[1:]:
+        numerics = numerics.and_of(answer.numerics)
+    return Answer([_joined(parts) for parts in zip(*(a.predictions for a in answers), strict=True)], numerics)
+
+
+def _joined(parts: Sequence[Prediction]) -> Prediction:
+    def whole(arrays: Sequence[FloatArray | None]) -> FloatArray | None:
+        known = [array for array in arrays if array is not None]
+        return np.concatenate(known) if known else None
+
+    return Prediction(
+        np.concatenate([part.mean for part in parts]),
+        whole([part.var_latent for part in parts]),
+        whole([part.var_noisy for part in parts]),
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpcommittee.aggregation import NPAE, Experts
-from gpcommittee.cluster.predict import EXPERTS_PER_TASK, FAN_IN, Answer, Numerics
+from gpcommittee.cluster.predict import EXPERTS_PER_TASK, FAN_IN, Answer, Numerics, joined_answers
 from gpcommittee.cluster.sharded import ShardedRows, experts_text
 from gpcommittee.cluster.worker import Model, Rows, engine_on
 from gpcommittee.prediction import FactorStore, Request, predict_rules
@@ -191,16 +191,12 @@ def _of_group(
 
 def _in_place(groups: Sequence[IntArray], *answers: Answer) -> Answer:
     """The answer at all points, in their order."""
-    order = np.argsort(np.concatenate(groups))
-    numerics = answers[0].numerics
-    for answer in answers[1:]:
-        numerics = numerics.and_of(answer.numerics)
-    found = [answer.predictions[0] for answer in answers]
+    order, whole = np.argsort(np.concatenate(groups)), joined_answers(*answers)
 
-    def whole(name: str) -> FloatArray | None:
-        known = [getattr(prediction, name) for prediction in found]
-        return None if known[0] is None else np.concatenate(known)[order]
+    def ordered(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else values[order]
 
-    mean = whole("mean")
-    assert mean is not None
-    return Answer([Prediction(mean, whole("var_latent"), whole("var_noisy"))], numerics)
+    return Answer(
+        [Prediction(one.mean[order], ordered(one.var_latent), ordered(one.var_noisy)) for one in whole.predictions],
+        whole.numerics,
+    )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
-from gpcommittee.cluster.answers import batch_points, joined_answers, npae_chunk, task_budget
+from gpcommittee.cluster.answers import batch_points, npae_chunk, task_budget
 from gpcommittee.cluster.npae import submit_npae
-from gpcommittee.cluster.predict import Answer, submit_additive, with_boxes
+from gpcommittee.cluster.predict import Answer, joined_answers, submit_additive, with_boxes
 from gpcommittee.cluster.restricted import submit_restricted
 from gpcommittee.cluster.sharded import ShardedRows, digests
 from gpcommittee.cluster.tasks import Refusal

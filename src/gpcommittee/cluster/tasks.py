@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpcommittee.cluster.allocator import freed_memory_kept
 from gpcommittee.distributed import RETRIES, checked_client
-from gpcommittee.distributed.cluster import failure, until_ended, worker_slots
+from gpcommittee.distributed.cluster import about_of, failure, until_ended, values_of, worker_slots
 from gpcommittee.engines import one_blas_thread
 from gpcommittee.errors import GPCommitteeError, WorkerError
 from gpcommittee.prediction import usable_memory
@@ -230,9 +230,7 @@ class Cluster:
             If a task failed for good, naming what it was about and a worker.
         """
         try:
-            for _ in until_ended(self.client, futures):
-                pass
-            values = list(self.client.gather(list(futures)))
+            values = values_of(self.client, futures)
         except GPCommitteeError:
             raise
         except Exception as error:
@@ -319,5 +317,5 @@ def _as_it_is(value: Value) -> Value:
 
 
 def _about(futures: Sequence[Future[Any]], error: Exception) -> str:
-    key = getattr(error, "task", futures[0].key if len(futures) == 1 else None)
-    return f"Work on {key[1]}" if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], str) else "The work"
+    about = about_of(getattr(error, "task", futures[0].key if len(futures) == 1 else None))
+    return "The work" if about is None else f"Work on {about}"

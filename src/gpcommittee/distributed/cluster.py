@@ -89,13 +89,24 @@ def gathered(client: Client, futures: Sequence[Future[Any]], what: str) -> list[
         Any other failure, after all retries.
     """
     try:
-        for _ in until_ended(client, futures):
-            pass
-        return list(client.gather(list(futures)))
+        return values_of(client, futures)
     except GPCommitteeError:
         raise
     except Exception as error:
         raise WorkerError(failure(what, error)) from error
+
+
+def values_of(client: Client, futures: Sequence[Future[Any]]) -> list[Any]:
+    """Results of futures, in their order, as the client has them.
+
+    Raises
+    ------
+    WorkerError
+        As in ``until_ended``.
+    """
+    for _ in until_ended(client, futures):
+        pass
+    return list(client.gather(list(futures)))
 
 
 def until_ended(client: Client, futures: Sequence[Future[Any]]) -> Iterator[None]:
@@ -126,9 +137,14 @@ def until_ended(client: Client, futures: Sequence[Future[Any]]) -> Iterator[None
 
 def _waiting(futures: Sequence[Future[Any]]) -> str:
     """What tasks that wait are about, where their keys tell it."""
-    keys = [future.key for future in futures if not future.done()]
-    names = [key[1] for key in keys if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], str)]
+    told = [about_of(future.key) for future in futures if not future.done()]
+    names = [name for name in told if name is not None]
     return f", while {' and '.join(names[:3])} waited" if names else ""
+
+
+def about_of(key: object) -> str | None:
+    """What a task is about, if its key is a pair of a name and that."""
+    return key[1] if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], str) else None
 
 
 def free_to_move(client: Client, futures: Sequence[Future[Any]]) -> None:

@@ -48,12 +48,12 @@ def frame_parts(
     table = as_frame(frame._meta, "data frame")
     series = None if target is None or isinstance(target, str) else _series(target)
     name = _target_name(frame, target, series)
-    if series is not None and name in {str(label) for label in frame.columns}:
+    labels = _labels(frame)
+    if series is not None and name in labels:
         series = None
     inside = name if series is None else None
     columns = plan_columns(table, inside, features, expand_dates) if plan is None else plan
     check_columns(table, columns, with_target=inside is not None)
-    labels = {str(label): label for label in frame.columns}
     inputs = [labels[feature] for feature in columns.features]
     if series is None:
         parts = list(frame[[*inputs, *([] if name is None else [labels[name]])]].to_delayed())
@@ -81,13 +81,18 @@ def _target_name(frame: Any, target: Any, series: Any) -> str | None:
     if series is None:
         return None if target is None else str(target)
     name = UNNAMED_TARGET if series.name is None else str(series.name)
-    labels = {str(label): label for label in frame.columns}
+    labels = _labels(frame)
     if name in labels and (series.name is None or frame[labels[name]]._name != series._name):
         raise InvalidInputError(
             f"The target is a series named {name!r}, and the data frame has another column of this name. Rename one "
             "of them, or drop the column if it is the target."
         )
     return name
+
+
+def _labels(frame: Any) -> dict[str | None, Any]:
+    """The frame's columns by their names as text, as tables have them."""
+    return {str(label): label for label in frame.columns}
 
 
 def _check_aligned(frame: Any, series: Any) -> None:
