@@ -57,7 +57,7 @@ def systems(study: str, rows: int | None, more: Mapping[str, Mapping[str, object
     usual = STUDIES[study]
     n_rows = rows or usual.rows or usual.all_rows
     ours = {**OURS, **{f"ours-{tag}": (f"ours, {tag}", settings) for tag, settings in more.items()}}
-    found = [*_ours(ours), _paper(n_rows), *_svgp(), *_vecchia(), *_exact(n_rows)]
+    found = [*_ours(ours), _paper(n_rows), *_svgp(), *_vecchia(), *_exact(n_rows), *_neighbours()]
     return [replace(system, settings={"kernel": usual.kernel, **system.settings}) for system in found]
 
 
@@ -69,6 +69,7 @@ def shrunk(system: PeerSystem) -> PeerSystem:
         "epochs": 2,
         "batch_size": 60,
         "n_neighbours": 5,
+        "n_calibration": 30,
         "paper": 4,
         "expert_size": 60,
         "communication_size": 80,
@@ -104,3 +105,8 @@ def _vecchia() -> list[PeerSystem]:
 def _exact(n_rows: int) -> list[PeerSystem]:
     sizes = sorted({min(size, n_rows) for size in (2000, 4000)})
     return [PeerSystem(f"exact-{n}", f"scikit-learn, exact on {n:,} rows", "exact", {"n_subset": n}) for n in sizes]
+
+
+def _neighbours() -> list[PeerSystem]:
+    settings = {"n_subset": 2000, "n_neighbours": 400, "n_calibration": 2000}
+    return [PeerSystem("neighbours-400", "GPnn, 400 neighbours", "neighbours", settings)]

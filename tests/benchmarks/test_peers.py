@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestNeighbors
 
 from benchmarks._child import ChildError, ask_child
 from benchmarks.paper.store import read_rows
@@ -15,7 +16,7 @@ from benchmarks.peers import __main__ as command
 from benchmarks.peers.run import Place, execute, unknown_settings
 from benchmarks.peers.spec import PeerRun, PeerSystem
 from benchmarks.peers.studies import STUDIES, runs, shrunk, systems
-from benchmarks.peers.systems import committee, exact, svgp
+from benchmarks.peers.systems import committee, exact, neighbours, svgp
 from gpcommittee import CommitteeRegressor, paper_committee
 from gpcommittee.datasets import make_toy
 from gpcommittee.metrics import coverage, smse
@@ -55,6 +56,30 @@ def test_exact_is_the_exact_posterior_at_what_it_learned() -> None:
     expected_mean, expected_variance = posterior(*learned.values())
     np.testing.assert_allclose(mean, expected_mean, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-6)
+
+
+def test_neighbours_that_are_all_rows_are_the_exact_process_but_for_the_dispersion() -> None:
+    settings = {"kernel": "squared_exponential", "n_subset": len(X), "n_neighbours": len(X), "n_calibration": 20}
+    fitted = neighbours.fit(X, y, 0, **settings)  # type: ignore[arg-type]
+    learned = fitted.learned()
+    hyperparameters = learned["hyperparameters"]
+    assert isinstance(hyperparameters, dict)
+    mean, variance = fitted.predict(X_TEST)
+    expected_mean, expected_variance = posterior(*hyperparameters.values())
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(variance, fitted.dispersion * expected_variance, rtol=1e-6)
+
+
+def test_neighbours_leave_a_row_out_whatever_its_copies() -> None:
+    doubled, targets = np.concatenate([X, X[:5]]), np.concatenate([y, y[:5] + 1.0])
+    settings = {"kernel": "matern32", "n_subset": len(X), "n_neighbours": 12, "n_calibration": 20}
+    fitted = neighbours.fit(doubled, targets, 0, **settings)  # type: ignore[arg-type]
+    for row in (2, 82, 40):
+        others = np.delete(np.arange(len(doubled)), row)
+        search = NearestNeighbors(n_neighbors=12).fit(fitted.scaled(doubled[others]))
+        alone = replace(fitted, X=doubled[others], y=targets[others], search=search, dispersion=1.0)
+        expected = alone.predict(doubled[row : row + 1])
+        np.testing.assert_allclose(fitted.leave_one_out(np.array([row])), expected, rtol=1e-9)
 
 
 def test_vecchia_with_all_neighbours_is_the_exact_posterior_at_what_it_learned() -> None:
@@ -106,6 +131,7 @@ def test_kin40k_has_the_peers_at_their_sizes() -> None:
     assert settings["vecchia-30"]["n_neighbours"] == settings["full-scale-300-30"]["n_neighbours"] == 30
     assert settings["full-scale-300-30"]["n_inducing"] == 300
     assert settings["ours-paper"]["paper"] == 16
+    assert settings["neighbours-400"]["n_neighbours"] == 400
     assert {"exact-2000", "exact-4000", "ours"} <= settings.keys()
 
 
