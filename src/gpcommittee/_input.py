@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from gpcommittee.data import check_finite
+from gpcommittee.data import check_finite, check_unmasked
 from gpcommittee.data.kinds import Kind, kind_of
 from gpcommittee.errors import GPCommitteeError, InvalidInputError, InvalidTypeError
 from gpcommittee.records import FloatArray
@@ -51,7 +51,8 @@ def _checked_rows(
                 f"The target is one number for each row, got the name {y!r}. Pass the column; names go with rows on a "
                 "cluster."
             )
-        _refuse_masked(X=X, y=y)
+        check_unmasked(X, "X")
+        check_unmasked(y, "y")
         _refuse_dates_and_text(X)
         _check_target(y)
         inputs, target = validate_data(estimator, X, y, reset=reset, **_OPTIONS)
@@ -72,7 +73,7 @@ def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> NDArray[Any]:
         _refuse_path(
             X, "predicted by predict_partitions, which needs Dask, or by the command line, gpcommittee predict"
         )
-        _refuse_masked(X=X)
+        check_unmasked(X, "X")
         _refuse_dates_and_text(X)
         inputs = validate_data(estimator, X, reset=False, ensure_min_samples=0, **_OPTIONS)
         return check_finite(inputs, _names(estimator))
@@ -99,15 +100,6 @@ def _refuse_path(X: object, what_takes_it: str) -> None:
         raise InvalidTypeError(
             f"Rows are an array or a frame, got the path {str(X)!r}. Rows in files are {what_takes_it}."
         )
-
-
-def _refuse_masked(**named: object) -> None:
-    for name, values in named.items():
-        if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-            raise InvalidInputError(
-                f"Input {name} is a masked array with {np.ma.getmaskarray(values).sum()} values masked; missing values "
-                "are not supported. Remove or fill these rows."
-            )
 
 
 def _refuse_dates_and_text(X: object) -> None:

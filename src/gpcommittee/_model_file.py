@@ -50,6 +50,8 @@ class ModelFileMixin(FittedState):
             If a setting, such as a rule of your own, or the metadata cannot be stored.
         ModelFileError
             If the file cannot be written; one that was there before is unchanged.
+        InvalidTypeError
+            If the path is none.
 
         Warns
         -----
@@ -102,6 +104,8 @@ class ModelFileMixin(FittedState):
             If the device cannot be used here, or a kernel is needed and not given or has another structure.
         ModelFileError
             If the file cannot be read, is corrupted, of an unknown version, or not a model file.
+        InvalidTypeError
+            If the path is none.
         """
         stored = read_model(path, kernel)
         model = cls(**_known_settings(cls, stored.settings, path))

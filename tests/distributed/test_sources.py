@@ -145,7 +145,7 @@ BAD_VALUES: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "masked array": (
         lambda path: open_rows(*arrays(np.ma.masked_greater(np.arange(200.0).reshape(100, 2), 197), ones[:, 0])),
-        "Input X, partition ., is masked in 2 places",
+        "Input X, partition ., is a masked array with 2 values masked",
     ),
     "text among objects": (
         lambda path: open_rows(

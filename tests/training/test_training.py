@@ -268,6 +268,16 @@ def test_advice_fits_the_reason_for_stopping(reason: str, said: str) -> None:
     assert said in stopping_advice(record)
 
 
+def test_a_reason_ends_without_punctuation() -> None:
+    right = objective()
+
+    def pointing_uphill(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = right(theta)
+        return value, -gradient
+
+    assert run(pointing_uphill).record.reason == "ABNORMAL"
+
+
 def test_bounds_are_named_with_their_usual_meaning() -> None:
     low, high = SPACE.at_bounds(np.array([0.0, SPACE.lower[1], SPACE.upper[2], SPACE.lower[3]]))
     assert low == ("base_kernel.lengthscale[0]", "noise_variance")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,30 @@ if TYPE_CHECKING:
 
 TASKS_PER_THREAD = 4
 """Tasks in flight for each thread of the workers, about: enough to keep them busy while a batch ends."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked of the rules of all families; see `predict_on_cluster`."""
+
+    rows: ShardedRows
+    model: Model
+    X: FloatArray
+    reporter: Reporter
+    mean_only: bool
+    memory_budget: float | None
+
+    def answer(self, submit: Callable[[FloatArray], Future[Any]], batch_points: int, tasks_per_batch: int) -> Answer:
+        """All batches; a few are in flight at a time."""
+        X, n_threads = self.X, self.rows.cluster.n_threads
+        batches = (X[start : start + batch_points] for start in range(0, len(X), batch_points))
+        answers = []
+        in_flight = 1 + -(-TASKS_PER_THREAD * n_threads // tasks_per_batch)
+        with self.reporter.stage("predict", len(X), unit="points") as stage:
+            for answer in _in_order(self.rows, map(submit, batches), in_flight):
+                answers.append(answer)
+                stage.advance(len(answer.predictions[0].mean))
+        return joined_answers(*answers)
 
 
 def predict_on_cluster(
@@ -77,6 +102,7 @@ def predict_on_cluster(
     """
     if len(X) == 0:
         return Answer([_without_points(mean_only)] * len(rules), Numerics())
+    request = _Request(rows, model, X, reporter, mean_only, memory_budget)
     found: dict[int, Prediction] = {}
     numerics = Numerics()
     nested = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE) and rule.is_papers]
@@ -85,32 +111,23 @@ def predict_on_cluster(
     families = [(nested, _run_npae), *(([i], _run_restricted) for i in restricted), (additive, _run_additive)]
     for numbers, run in families:
         if numbers:
-            answer = run(rows, model, X, [rules[i] for i in numbers], reporter, mean_only, memory_budget)
+            answer = run(request, [rules[i] for i in numbers])
             found.update(zip(numbers, answer.predictions, strict=True))
             numerics = numerics.and_of(answer.numerics)
     return Answer([found[i] for i in range(len(rules))], numerics)
 
 
-def _run_additive(
-    rows: ShardedRows,
-    model: Model,
-    X: FloatArray,
-    rules: Sequence[Any],
-    reporter: Reporter,
-    mean_only: bool,
-    memory_budget: float | None,
-) -> Answer:
-    model = with_boxes(rows, model)
+def _run_additive(request: _Request, rules: Sequence[Any]) -> Answer:
+    rows, mean_only = request.rows, request.mean_only
+    model = with_boxes(rows, request.model)
     kept = rows.cluster.keep("model", model)
-    size = batch_points(model, rules)
-    tasks_per_batch = sum(1 for _ in rows.units(EXPERTS_PER_TASK)) + 1
 
     def submit(points: FloatArray) -> Future[Any]:
         if mean_only and mean_is_communication(rules, rows.n_experts):
             return submit_communication_mean(rows, kept, len(rules), points)
         return submit_additive(rows, kept, rules, points, mean_only)
 
-    return _together(rows, X, size, submit, tasks_per_batch, reporter)
+    return request.answer(submit, batch_points(model, rules), _n_groups(rows) + 1)
 
 
 def batch_points(model: Model, rules: Sequence[AdditiveRule]) -> int:
@@ -118,41 +135,26 @@ def batch_points(model: Model, rules: Sequence[AdditiveRule]) -> int:
     return BATCH_POINTS_OF_NEAREST if any(map(model.sums_nearest, rules)) else BATCH_POINTS
 
 
-def _run_npae(
-    rows: ShardedRows,
-    model: Model,
-    X: FloatArray,
-    rules: Sequence[Any],
-    reporter: Reporter,
-    mean_only: bool,
-    memory_budget: float | None,
-) -> Answer:
-    sound, size = npae_chunk(rows, model, memory_budget)
+def _run_npae(request: _Request, rules: Sequence[Any]) -> Answer:
+    rows = request.rows
+    sound, size = npae_chunk(rows, request.model, request.memory_budget)
     kept = rows.cluster.keep("model", sound)
-    n_groups = sum(1 for _ in rows.units(EXPERTS_PER_TASK)) + 1
+    n_groups = _n_groups(rows) + 1
 
     def submit(points: FloatArray) -> Future[Any]:
-        return submit_npae(rows, kept, rules, points, mean_only)
+        return submit_npae(rows, kept, rules, points, request.mean_only)
 
-    return _together(rows, X, size, submit, n_groups * (n_groups + 1) // 2, reporter)
+    return request.answer(submit, size, n_groups * (n_groups + 1) // 2)
 
 
-def _run_restricted(
-    rows: ShardedRows,
-    model: Model,
-    X: FloatArray,
-    rules: Sequence[Any],
-    reporter: Reporter,
-    mean_only: bool,
-    memory_budget: float | None,
-) -> Answer:
-    kept, budget = rows.cluster.keep("model", model.in_double()), task_budget(rows, memory_budget)
-    (rule,) = rules
+def _run_restricted(request: _Request, rules: Sequence[Any]) -> Answer:
+    rows, (rule,) = request.rows, rules
+    kept, budget = rows.cluster.keep("model", request.model.in_double()), task_budget(rows, request.memory_budget)
 
     def submit(points: FloatArray) -> Future[Any]:
-        return submit_restricted(rows, kept, rule, points, mean_only, budget)
+        return submit_restricted(rows, kept, rule, points, request.mean_only, budget)
 
-    return _together(rows, X, BATCH_POINTS, submit, rows.n_experts, reporter)
+    return request.answer(submit, BATCH_POINTS, rows.n_experts)
 
 
 def task_budget(rows: ShardedRows, memory_budget: float | None) -> float:
@@ -173,23 +175,9 @@ def npae_chunk(rows: ShardedRows, model: Model, memory_budget: float | None) -> 
     return sound, chunk_size(rows.placed.sizes, sound.kernel.dtype.itemsize, task_budget(rows, memory_budget))
 
 
-def _together(
-    rows: ShardedRows,
-    X: FloatArray,
-    size: int,
-    submit: Callable[[FloatArray], Future[Any]],
-    tasks_per_batch: int,
-    reporter: Reporter,
-) -> Answer:
-    """All batches; a few are in flight at a time."""
-    batches = (X[start : start + size] for start in range(0, len(X), size))
-    answers = []
-    in_flight = 1 + -(-TASKS_PER_THREAD * rows.cluster.n_threads // tasks_per_batch)
-    with reporter.stage("predict", len(X), unit="points") as stage:
-        for answer in _in_order(rows, map(submit, batches), in_flight):
-            answers.append(answer)
-            stage.advance(len(answer.predictions[0].mean))
-    return joined_answers(*answers)
+def _n_groups(rows: ShardedRows) -> int:
+    """Groups of experts that a task takes."""
+    return sum(1 for _ in rows.units(EXPERTS_PER_TASK))
 
 
 def _in_order(rows: ShardedRows, submitted: Iterator[Future[Any]], in_flight: int) -> Iterator[Answer]:

@@ -15,7 +15,7 @@ from gpcommittee.data.scaling import (
 )
 from gpcommittee.data.sources import TableSource, open_table
 from gpcommittee.data.tables import TableRows, check_table, iter_batches, read_table
-from gpcommittee.data.validation import check_finite, check_numeric
+from gpcommittee.data.validation import check_finite, check_numeric, check_unmasked
 from gpcommittee.data.writing import check_output, write_table
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "check_numeric",
     "check_output",
     "check_table",
+    "check_unmasked",
     "date_parts",
     "iter_batches",
     "merged_standardisation",

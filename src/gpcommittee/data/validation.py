@@ -94,6 +94,28 @@ def check_finite(values: NDArray[Any], names: Sequence[str] | None = None, what:
     raise InvalidInputError(_not_finite_message(values, names, what))
 
 
+def check_unmasked(values: object, what: str) -> None:
+    """Refuse masked arrays that hide a value.
+
+    Parameters
+    ----------
+    values : object
+        Anything; only a masked array is looked at.
+    what : str
+        The name of the array in messages.
+
+    Raises
+    ------
+    InvalidInputError
+        If a value is masked.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InvalidInputError(
+            f"Input {what} is a masked array with {np.ma.getmaskarray(values).sum()} values masked; missing values "
+            "are not supported. Remove or fill these rows."
+        )
+
+
 def _from_objects(values: NDArray[Any], what: str) -> NDArray[Any]:
     for element in values.flat:
         if isinstance(element, (str, bytes)):

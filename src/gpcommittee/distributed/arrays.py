@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpcommittee.data import check_finite, check_numeric
+from gpcommittee.data import check_finite, check_numeric, check_unmasked
 from gpcommittee.distributed.blocks import Block
 from gpcommittee.errors import InvalidInputError, InvalidTypeError
 
@@ -71,9 +71,5 @@ def _target(X: Any, y: Any) -> Any:
 
 
 def _numbers(values: Any, what: str) -> Any:
-    if np.ma.is_masked(values):
-        raise InvalidInputError(
-            f"Input {what} is masked in {np.ma.getmaskarray(values).sum()} places; missing values are not supported. "
-            "Remove or fill these rows."
-        )
+    check_unmasked(values, what)
     return np.ascontiguousarray(check_finite(np.asarray(values), None, what), dtype=np.float64)

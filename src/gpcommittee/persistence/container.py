@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from gpcommittee.errors import InvalidParameterError, ModelFileError
-from gpcommittee.files import replacing, why_not_writable
+from gpcommittee.files import check_path, replacing, why_not_writable
 from gpcommittee.persistence.jsonable import canonical_json, parse_canonical_json
 
 FORMAT = "gpcommittee-model"
@@ -60,6 +60,8 @@ def write_model_file(
         reserved key.
     ModelFileError
         If the file cannot be written. A file that was there before is unchanged.
+    InvalidTypeError
+        If the path is none.
     """
     check_writable(path)
     stored = {_checked_name(name): _storable(name, array) for name, array in arrays.items()}
@@ -86,7 +88,10 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     ------
     ModelFileError
         If the folder does not exist or cannot be written, or the path is a folder itself.
+    InvalidTypeError
+        If the path is none.
     """
+    check_path(path, "a model file")
     if problem := why_not_writable(path):
         raise ModelFileError(f"Cannot write the model file '{path}': {problem}")
 
@@ -110,6 +115,8 @@ def read_model_file(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any
     ModelFileError
         If the file does not exist, cannot be read, is no model file, has an unknown schema version, or differs in any
         bit from what was written.
+    InvalidTypeError
+        If the path is none.
     """
     size = _readable_size(path)
     try:
@@ -184,6 +191,7 @@ def _update(digest: hashlib.blake2b, text: str) -> None:
 
 
 def _readable_size(path: str | os.PathLike[str]) -> int:
+    check_path(path, "a model file")
     if not os.path.exists(path):
         raise ModelFileError(f"There is no model file '{path}'. Check the path; save(path) writes one.")
     if not os.path.isfile(path):

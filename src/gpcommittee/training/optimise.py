@@ -126,7 +126,7 @@ def _trained(tracker: _Tracker, result: OptimizeResult, space: SearchSpace) -> T
         reused=tracker.reused,
         rejected=int(np.isnan(tracker.path).sum()),
         path=np.array(tracker.path),
-        reason=str(result.message),
+        reason=str(result.message).rstrip(": "),
         converged=bool(result.success),
         at_bounds=at_lower + at_upper,
     )
