@@ -304,6 +304,17 @@ def test_experts_that_know_only_where_no_check_is(
         assert_within(committee, x, rule, tolerance)
 
 
+@pytest.mark.parametrize(
+    ("lengthscale", "half_width", "seed", "tolerance"), [(0.7, 0.7, 1, 1e-4), (0.4, 0.5, 1, 1e-5), (0.5, 0.6, 2, 1e-5)]
+)
+def test_experts_that_know_most_at_a_point_beside_which_no_sample_is(
+    lengthscale: float, half_width: float, seed: int, tolerance: float
+) -> None:
+    committee = make_committee(200, 30, kernel="matern12", lengthscale=lengthscale, noise=1e-8)
+    x = 0.3 + half_width * np.random.default_rng(seed).uniform(-1, 1, (1024, 2))
+    assert_within(committee, x, GRBCM(), tolerance)
+
+
 @pytest.mark.parametrize("n_points", [40, 700, 1500, 5000])
 def test_progress_ends_where_it_said_it_would(n_points: int) -> None:
     committee = make_committee(60, 25)

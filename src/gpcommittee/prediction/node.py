@@ -85,9 +85,8 @@ class Sample:
         Cholesky factor L_P of their covariance given the reference.
     largest : Tensor, shape (n_candidates,)
         Largest share of its variance that an expert takes away from any sum of the values at the pivots.
-    finest : Tensor, shape (2, n_candidates)
-        Of what the later half of the pivots, each, adds to those before it: the largest share of its variance that an
-        expert takes away, and the largest shift of its mean in its standard deviations.
+    shift : Tensor, shape (n_candidates,)
+        Largest shift of the mean of what a pivot adds to those before it, in its standard deviations.
     dispersion : Tensor, shape (n_candidates,)
     exact : Moments, shapes (n_sample, n_candidates)
         Filled in expert by expert.
@@ -104,7 +103,7 @@ class Sample:
     rest: Tensor
     factor: Tensor
     largest: Tensor
-    finest: Tensor
+    shift: Tensor
     dispersion: Tensor
     exact: Moments
     between: Moments
@@ -129,7 +128,7 @@ class Sample:
             self,
             node=node,
             largest=like.new_empty(n_experts),
-            finest=like.new_empty((2, n_experts)),
+            shift=like.new_empty(n_experts),
             dispersion=like.new_empty(n_experts),
             exact=Moments(like.new_empty(exact), like.new_empty(exact)),
             between=Moments(like.new_empty(between), like.new_empty(between)),
@@ -178,7 +177,7 @@ def take_sample(
         rest[basis.pivots[len(pivots.pivots) :]],
         pivots.coordinates[pivots.pivots],
         variance.new_empty(0),
-        variance.new_empty((2, 0)),
+        variance.new_empty(0),
         variance.new_empty(0),
         nothing,
         nothing,
@@ -210,7 +209,7 @@ def see(committee: Committee, factors: Mapping[int, Factor], sample: Sample, col
             sample.dispersion[column] = factor.dispersion
             shares: Tensor = torch.linalg.solve_triangular(sample.factor, whitened[:n_pivots], upper=False)
             sample.largest[column] = _largest_share(shares)
-            sample.finest[:, column] = _finest_known(shares, factor.weights)
+            sample.shift[column] = (shares @ factor.weights).abs().max()
             gain = row_sums_of_squares(checks @ whitened[:n_pivots])
             variance = reference.var_latent[n_pivots:] - gain
             sample.between.mean[:, column] = reference.mean[n_pivots:] + checks @ shift[:n_pivots]
@@ -247,12 +246,6 @@ def add_from_pivots(
             variance = floor_variance(reference.var_latent - gain, sample.points.prior)
             total = add(rule, total, Moments(mean, variance, factor.dispersion), context, expert)
     return total
-
-
-def _finest_known(shares: Tensor, weights: Tensor) -> Tensor:
-    """Largest share, and largest shift, of the later half of the rows of T = L_P^-1 U_P."""
-    later = shares[len(shares) // 2 :]
-    return torch.stack([row_sums_of_squares(later).amax(), (later @ weights).abs().amax()])
 
 
 def _largest_share(shares: Tensor) -> Tensor:

@@ -114,8 +114,8 @@ def _from_pivots(sample: Sample) -> Moments:
 
     Without checks the pivots leave nothing. Of the variance that the pivots leave at a check they miss a share, of its
     root their mean is off by a share. Both are taken to be as large, of the most that the pivots leave, wherever an
-    expert says what it says at the sample. Checks need not be near what an expert knows: it is taken to miss as much
-    as the pivots before them would have missed of the later ones.
+    expert says what it says at the sample. Checks need not be near what an expert knows: of what the pivots leave it is
+    taken to know as much as of any sum of the values at them, and to move it as far as one of these.
     """
     reference = sample.sample.reference
     checks = slice(sample.n_pivots, None)
@@ -124,7 +124,8 @@ def _from_pivots(sample: Sample) -> Moments:
     rest = sample.rest[:, None].clamp_min(torch.finfo(sample.rest.dtype).tiny)
     missed = ((sample.between.var_latent - sample.exact.var_latent[checks]).abs() / rest).amax(dim=0)
     moved = ((sample.between.mean - sample.exact.mean[checks]).abs() / rest.sqrt()).amax(dim=0)
-    missed, moved = SAFETY * torch.maximum(torch.stack([missed, moved]), sample.finest)
+    missed = torch.maximum(SAFETY * missed, sample.largest)
+    moved = torch.maximum(SAFETY * torch.maximum(moved, sample.shift), sample.largest.sqrt())
     left = sample.left * reference.var_latent[:, None]
     variance = torch.minimum(sample.exact.var_latent + missed * left, reference.var_latent[:, None])
     return Moments(sample.exact.mean + moved * left.sqrt(), variance)
