@@ -1,4 +1,4 @@
-"""A page per data set: a table sorted by time, and accuracy against time."""
+"""A page per data set: a table sorted by time, and accuracy against time; and one of all data sets."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from benchmarks.paper.report.page import Page, Plot, table
 from benchmarks.paper.report.plots import label, panels
 from benchmarks.paper.report.tables import made_with, number, spread
 from benchmarks.paper.store import read_rows
+from benchmarks.peers.overview import overview
 from benchmarks.peers.studies import STUDIES
 
 OURS = "ours"
@@ -29,9 +30,11 @@ COLUMNS = {
 
 
 def write_pages(results: Path) -> list[Path]:
-    """Pages of all data sets that have results, beside the folder of results."""
-    stored = {study: pd.DataFrame(read_rows(results, study)) for study in STUDIES}
-    return [page(study, rows).write(results) for study, rows in stored.items() if len(rows)]
+    """Pages of all data sets that have results, and one of all of them, beside the folder of results."""
+    read = {study: pd.DataFrame(read_rows(results, study)) for study in STUDIES}
+    stored = {study: rows for study, rows in read.items() if len(rows)}
+    pages = [page(study, rows) for study, rows in stored.items()]
+    return [page.write(results) for page in (*pages, overview(stored))]
 
 
 def page(study: str, rows: pd.DataFrame) -> Page:
@@ -47,11 +50,19 @@ def page(study: str, rows: pd.DataFrame) -> Page:
         name = f"{study}_{n_train}"
         blocks += [
             f"## {n_train:,} / {n_test:,} rows",
-            f"`make bench-peers PEERS_ARGS={study}`. {of_size['data_note'].iloc[0]}",
+            f"`{command(study, int(n_train), int(n_test))}`. {of_size['data_note'].iloc[0]}",
             scores_table(of_size),
             Plot(name, f"Accuracy against time, {study}, {n_train:,} training rows", accuracy_plot(of_size)),
         ]
     return Page(study, f"{study}: other systems", [*blocks, made_with(rows)])
+
+
+def command(study: str, n_train: int, n_test: int) -> str:
+    """What was run."""
+    usual = STUDIES[study]
+    if n_train == (usual.rows or usual.all_rows):
+        return f"make bench-peers PEERS_ARGS={study}"
+    return f'make bench-peers PEERS_ARGS="{study} --rows {n_train} --test-rows {n_test}"'
 
 
 def scores_table(rows: pd.DataFrame) -> str:

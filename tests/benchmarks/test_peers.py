@@ -161,7 +161,11 @@ def test_a_run_is_stored_once_with_all_that_made_it_and_shown(
     assert "stored already" in capsys.readouterr().out
     page = (tmp_path / "geoid.md").read_text(encoding="utf-8")
     assert f"| scikit-learn, exact on 2,000 rows | {row['fit_cpu_s']:.1f} |" in page
+    assert 'PEERS_ARGS="geoid --rows 300 --test-rows 60"' in page
     assert (tmp_path / "geoid_300.png").exists()
+    overview = (tmp_path / "overview.md").read_text(encoding="utf-8")
+    seconds = row["fit_cpu_s"] + row["predict_cpu_s"]  # type: ignore[operator]
+    assert f"| geoid, 300 / 60 |  | {row['smse']:.3g} / {row['msll']:.3f} / {seconds:.0f} s |  |  |  |" in overview
 
 
 def test_scores_are_in_the_targets_own_units(tmp_path: Path) -> None:
