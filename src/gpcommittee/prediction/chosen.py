@@ -203,15 +203,13 @@ def _sampled(job: _Job, landmarks: Mapping[int, Landmarks], node: Node) -> _Try:
         sample = take_sample(committee, job.rule, communication, node, job.request.points(node.rows))
         if sample is None:
             return _Try(node, None)
-        if len(node.experts) == len(landmarks):
+        if node.total.count == 0:
             at = sample.sample
             gains = estimated_gain(committee, landmarks, node.experts, at)
             context = at.context(job.rule, committee.noise_variance)
             matter = candidates(job.rule, gains, at.reference, context, misfit(communication), job.tolerance)
             node = replace(node, experts=node.experts[matter.numpy()])
-            if len(node.experts) == 0:
-                return _Try(node, None)
-        return _Try(node, sample.of(node))
+        return _Try(node, None if sample.rough or len(node.experts) == 0 else sample.of(node))
 
 
 def _blocks(experts: IntArray, factors: Mapping[int, Factor]) -> list[IntArray]:

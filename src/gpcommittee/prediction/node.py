@@ -114,6 +114,11 @@ class Sample:
         return self.weights.shape[1]
 
     @property
+    def rough(self) -> bool:
+        """Whether the pivots that make all points visible are so many that nothing can be taken from them."""
+        return self.n_pivots > PIVOTS
+
+    @property
     def n_bytes(self) -> int:
         """Memory that it takes, nearly."""
         held = [self.weights, self.sample.x, self.points.x, self.exact.mean, self.exact.var_latent]
