@@ -22,8 +22,10 @@ def large_page(results: Results) -> Page:
 def _of_size(study: str, scores: pd.DataFrame) -> list[str]:
     paper, library = scores[scores["form"] != "library"], scores[scores["form"] == "library"]
     experts = sorted(scores["n_experts"].dropna().astype(int).unique())
+    n_train, n_test = int(scores["n_train"].iloc[0]), int(scores["n_test"].iloc[0])
+    arguments = f'STUDY_ARGS="--rows {n_train} --test-rows {n_test}"'
     return [
-        f"`make study-{study}`, {', '.join(map(str, experts))} experts. {scores['data_note'].iloc[0]}",
+        f"`make study-{study} {arguments}`, {', '.join(map(str, experts))} experts. {scores['data_note'].iloc[0]}",
         "### Table 1",
         comparison_table(paper, study, "Table 1"),
         "### All scores",
