@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,8 @@ def _stream(path: Path) -> Any:
         head = file.read(_HEAD_BYTES)
     if not head.strip():
         raise InvalidInputError(f"{path.name!r} is empty; a CSV file needs a header line with the column names.")
+    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise InvalidInputError(f"{path.name!r} is UTF-16 text. Save it again as UTF-8.")
     if len(head) < _HEAD_BYTES and b"\n" not in head:
         return pa.BufferReader(head + b"\n")
     return _raw(path)
