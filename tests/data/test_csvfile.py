@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +113,8 @@ def test_quoted_line_breaks_in_columns_left_out(path: Path) -> None:
     [
         (b"a,b\n1,2\n3\n", "'table.csv' cannot be read.*Expected 2 columns, got 1"),
         ("größe,b\n1,2\n".encode("latin-1"), "is not UTF-8 text"),
-        ("a,b\n1,2\n".encode("utf-16"), "'table.csv'"),
+        ("a,b\n1,2\n".encode("utf-16"), "'table.csv' is UTF-16 text. Save it again as UTF-8"),
+        ("\ufeffa,b\n1,2\n".encode("utf-16-be"), "is UTF-16 text"),
         (b"a,a\n1,2\n", "more than one column 'a'"),
         (b"a,b\n1,1_000\n", "'b' holds text"),
         (b"a,b\n1,inf\n", "infinity"),
@@ -143,9 +145,20 @@ def test_a_file_that_grows_while_it_is_read(path: Path, monkeypatch: pytest.Monk
             read_table(source, plan_columns(source), with_target=False)
 
 
-def test_a_later_date_of_another_form(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def arrow_threads() -> Iterator[Callable[[int], None]]:
+    before = pa.cpu_count()
+    yield pa.set_cpu_count
+    pa.set_cpu_count(before)
+
+
+@pytest.mark.parametrize(("n_threads", "where"), [(1, " in row 11 of the file"), (2, "( in row 11 of the file)?")])
+def test_a_later_date_of_another_form(
+    path: Path, monkeypatch: pytest.MonkeyPatch, arrow_threads: Callable[[int], None], n_threads: int, where: str
+) -> None:
     monkeypatch.setattr(csvfile, "_BLOCK_BYTES", 40)
+    arrow_threads(n_threads)
     content = "when,x\n" + "2024-05-01 00:00:00,1\n" * 9 + "13/05/2024 00:00:00,1\n"
-    message = r"in row 11 of the file that is no date of the kind before it: .*13/05/2024.*write dates as ISO 8601"
+    message = rf"a value{where} that is no date of the kind before it: .*13/05/2024.*write dates as ISO 8601"
     with pytest.raises(InvalidInputError, match=message):
         read(path, content, expand_dates=True)
