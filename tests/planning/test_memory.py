@@ -113,7 +113,7 @@ def test_landmarks_and_what_waits_for_factors_are_held_to_a_tolerance() -> None:
     every, chosen = (predict_memory(replace(CHOOSING, tolerance=t), KEPT) for t in (0.0, 1e-3))
     landmarks = 64 * 192 * (3 + 500 + 192) * 8
     assert chosen.factors - every.factors == pytest.approx(ALLOCATOR_OVERHEAD * landmarks)
-    sample = 8 * (4096 * (512 + 3 + 8) + 528 * (500 + 3 + 2 * 64) + 512**2)
+    sample = 8 * (4096 * (128 + 3 + 8) + 144 * (500 + 3 + 2 * 64) + 128**2)
     sampling = 8 * 4096 * (500 + 4 * 512)
     assert chosen.workers == 2 * max(sampling, 8 * (1024 * (500 + 2 * 4096) + 4096 * 500)) + 1e8 / 8 + 16 * sample
     assert chosen.results == 100_000 * 8 * (3 + 16)

@@ -85,8 +85,9 @@ def _held(case: Case, largest: int, values: float) -> float:
 
 
 def _sample_values(case: Case) -> float:
-    """Numbers of a node's sample: weights, what is seen of the pivots and checks, and by every expert there."""
-    points, pivots = _points(case, LARGEST_NODE), _pivots(case)
+    """Numbers of the sample of a node that is not rough: weights, pivots and checks, what every expert says there."""
+    points = _points(case, LARGEST_NODE)
+    pivots = min(PIVOTS, 2 * points / POINTS_PER_PIVOT)
     seen = _known(case) + case.n_features + 2.0 * len(case.sizes)
     return points * (pivots + case.n_features + NODE_VALUES) + (pivots + CHECKS) * seen + pivots**2
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Aggregate, Context, Term, finish, merge
 from gpcommittee.aggregation.accumulator import at_points, choose
 from gpcommittee.aggregation.rule import term_of
-from gpcommittee.prediction.node import PIVOTS, Sample
+from gpcommittee.prediction.node import Sample
 from gpcommittee.prediction.selection import always_needed, as_columns
 from gpcommittee.records import Moments
 
@@ -76,7 +76,7 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
     ----------
     rule : AdditiveRule
     sample : Sample
-        With the moments of all candidates.
+        Not rough, with the moments of all candidates.
     noise_variance : float
     allowance : float
         What those left out may change together, and those taken from the pivots: the mean in predicted noisy standard
@@ -101,8 +101,6 @@ def settle(rule: AdditiveRule, sample: Sample, noise_variance: float, allowance:
     for expert in always_needed(rule):
         free[torch.from_numpy(sample.node.experts == expert)] = False
     left_out = _smallest(_changes(rule, cautious, outcome, context), free, allowance)
-    if sample.n_pivots > PIVOTS:
-        return Settled(left_out, torch.zeros_like(left_out))
     said = _changes(rule, exact, outcome, context)
     taken = _changes(rule, terms(_from_pivots(sample)), outcome, context)
     errors = Changes(taken.precision - said.precision, taken.mean - said.mean, taken.dispersion - said.dispersion)
