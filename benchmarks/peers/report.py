@@ -32,14 +32,17 @@ COLUMNS = {
 def write_pages(results: Path) -> list[Path]:
     """Pages of all data sets that have results, and one of all of them, beside the folder of results."""
     read = {study: pd.DataFrame(read_rows(results, study)) for study in STUDIES}
-    stored = {study: rows for study, rows in read.items() if len(rows)}
+    stored = {
+        study: rows.assign(total_cpu_s=rows["fit_cpu_s"] + rows["predict_cpu_s"])
+        for study, rows in read.items()
+        if len(rows)
+    }
     pages = [page(study, rows) for study, rows in stored.items()]
     return [page.write(results) for page in (*pages, overview(stored))]
 
 
 def page(study: str, rows: pd.DataFrame) -> Page:
     """One section per size that ran."""
-    rows = rows.assign(total_cpu_s=rows["fit_cpu_s"] + rows["predict_cpu_s"])
     blocks: list[str | Plot] = [
         "Each system has the same standardised rows, one thread in a process of its own, whose peak memory includes "
         "its libraries, and the same kernel, but for the line whose training chooses it. Times are processor seconds; "

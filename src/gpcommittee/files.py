@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gpcommittee.errors import InvalidTypeError
-
 TEMPORARY = ".gpcommittee-*.tmp"
 """Pattern of the names of temporary files; a process that is killed leaves them behind."""
 
@@ -26,18 +24,6 @@ def why_not_writable(path: str | os.PathLike[str]) -> str | None:
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"no permission to create files in '{folder}'. Choose another folder or change its permissions."
     return None
-
-
-def check_path(path: object, of_what: str) -> None:
-    """Refuse what is no path.
-
-    Raises
-    ------
-    InvalidTypeError
-        If it is neither text nor path-like.
-    """
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidTypeError(f"The path of {of_what} is text or a pathlib.Path, got {type(path).__name__}.")
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from gpcommittee.errors import InvalidParameterError, ModelFileError
-from gpcommittee.files import check_path, replacing, why_not_writable
+from gpcommittee.errors import InvalidParameterError, InvalidTypeError, ModelFileError
+from gpcommittee.files import replacing, why_not_writable
 from gpcommittee.persistence.jsonable import canonical_json, parse_canonical_json
 
 FORMAT = "gpcommittee-model"
@@ -91,7 +91,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     InvalidTypeError
         If the path is none.
     """
-    check_path(path, "a model file")
+    _check_path(path)
     if problem := why_not_writable(path):
         raise ModelFileError(f"Cannot write the model file '{path}': {problem}")
 
@@ -190,8 +190,13 @@ def _update(digest: hashlib.blake2b, text: str) -> None:
     digest.update(text.encode("ascii"))
 
 
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidTypeError(f"The path of a model file is text or a pathlib.Path, got {type(path).__name__}.")
+
+
 def _readable_size(path: str | os.PathLike[str]) -> int:
-    check_path(path, "a model file")
+    _check_path(path)
     if not os.path.exists(path):
         raise ModelFileError(f"There is no model file '{path}'. Check the path; save(path) writes one.")
     if not os.path.isfile(path):

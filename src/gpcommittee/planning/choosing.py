@@ -86,8 +86,7 @@ def _held(case: Case, largest: int, values: float) -> float:
 
 def _sample_values(case: Case) -> float:
     """Numbers of the sample of a node that is not rough: weights, pivots and checks, what every expert says there."""
-    points = _points(case, LARGEST_NODE)
-    pivots = min(PIVOTS, 2 * points / POINTS_PER_PIVOT)
+    points, pivots = _points(case, LARGEST_NODE), _smooth_pivots(case)
     seen = _known(case) + case.n_features + 2.0 * len(case.sizes)
     return points * (pivots + case.n_features + NODE_VALUES) + (pivots + CHECKS) * seen + pivots**2
 
@@ -115,8 +114,12 @@ def _points(case: Case, largest: int) -> float:
 
 
 def _pivots(case: Case) -> float:
-    points = _points(case, LARGEST_NODE)
-    return max(points / POINTS_PER_PIVOT, min(PIVOTS, 2 * points / POINTS_PER_PIVOT))
+    return max(_points(case, LARGEST_NODE) / POINTS_PER_PIVOT, _smooth_pivots(case))
+
+
+def _smooth_pivots(case: Case) -> float:
+    """Pivots of a node that is not rough, at most."""
+    return min(float(PIVOTS), 2 * _points(case, LARGEST_NODE) / POINTS_PER_PIVOT)
 
 
 def _known(case: Case) -> float:
