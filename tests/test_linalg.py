@@ -127,8 +127,8 @@ def test_a_batch_is_each_of_its_matrices(n: int, device: torch.device) -> None:
     for i, matrix in enumerate(matrices):
         factor, _ = cholesky(matrix)
         assert_close(factors[i], factor)
-        inverse = inverse_from_cholesky(factor, Scratch())
-        assert_close(inverse_from_cholesky(factors, Scratch())[i], inverse)
+        inverse = inverse_from_cholesky(factor.clone(), Scratch())
+        assert_close(inverse_from_cholesky(factors.clone(), Scratch())[i], inverse)
         assert_close(solve_lower(factors, rows[:, 0])[i], solve_lower(factor, rows[i, 0]))
         assert_close(whiten_rows(factors, rows.clone())[i], whiten_rows(factor, rows[i].clone()))
         gram = subtract_gram(matrix.clone(), rows[i].mT).tril()

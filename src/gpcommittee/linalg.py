@@ -97,16 +97,17 @@ def cholesky_of_each(matrices: Tensor, scales: Tensor, scratch: Scratch | None =
 
 
 def inverse_from_cholesky(factor: Tensor, scratch: Scratch) -> Tensor:
-    """Inverse of the matrix with this lower Cholesky factor, shape (..., m, m), in scratch memory.
+    """Inverse of the matrix with this lower Cholesky factor, shape (..., m, m); may overwrite the factor.
 
-    For a batch by products, which graphics processors do at once; LAPACK's way would be taken matrix by matrix there.
+    For a batch by products in scratch memory, which graphics processors do at once; LAPACK's way would be taken matrix
+    by matrix there.
     """
     if factor.ndim > 2:
         inverse_factor = scratch.take("inverse factor", factor.shape, factor).zero_()
         inverse_factor.diagonal(dim1=-2, dim2=-1).fill_(1.0)
         torch.linalg.solve_triangular(factor, inverse_factor, upper=False, out=inverse_factor)
         return torch.matmul(inverse_factor.mT, inverse_factor, out=scratch.take("inverse", factor.shape, factor))
-    inverse: Tensor = torch.cholesky_inverse(factor, out=scratch.take("inverse", factor.shape, factor).mT)
+    inverse: Tensor = torch.cholesky_inverse(factor, out=factor)
     return inverse.mT
 
 

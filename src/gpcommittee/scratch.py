@@ -1,8 +1,10 @@
-"""Memory that a worker uses again: fresh matrices of a few megabytes cost page faults, a fifth of an evaluation."""
+"""Memory that is used again: fresh matrices of a few megabytes cost page faults, a fifth of an evaluation."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -39,3 +41,22 @@ class Scratch:
             storage = torch.empty(size, dtype=like.dtype, device=like.device)
             self._storage[name] = storage
         return storage[:size].view(shape)
+
+
+class ScratchPool:
+    """Scratch memory for tasks, one each at a time, kept for the tasks that follow on whichever thread."""
+
+    def __init__(self) -> None:
+        self._idle: list[Scratch] = []
+
+    @contextmanager
+    def borrow(self) -> Iterator[Scratch]:
+        """Memory that no other task has until the context ends."""
+        try:
+            scratch = self._idle.pop()
+        except IndexError:
+            scratch = Scratch()
+        try:
+            yield scratch
+        finally:
+            self._idle.append(scratch)

@@ -41,12 +41,12 @@ def test_peak_is_the_sum_of_the_parts() -> None:
 
 def test_training_holds_two_copies_of_the_rows_and_the_gradients_of_all_workers() -> None:
     memory = fit_memory(CASE)
-    assert memory == Memory(INTERPRETER_BYTES, 300 * (5 * 2 * 8 + 8), 0.0, 2 * 5 * 8 * 200**2, 0.0)
+    assert memory == Memory(INTERPRETER_BYTES, 300 * (5 * 2 * 8 + 8), 0.0, 2 * 4 * 8 * 200**2, 0.0)
 
 
 def test_training_given_the_communication_set_holds_its_matrices_beside_those_of_the_workers() -> None:
     large = replace(CASE, sizes=np.array([1000.0, 200.0, 200.0, 200.0]), objective="conditional")
-    of_workers = 2 * (5 * 200**2 + 3 * 200 * 1000)
+    of_workers = 2 * (4 * 200**2 + 3 * 200 * 1000)
     assert fit_memory(large).workers == 8 * (of_workers + (5 + 3) * 1000**2)
     assert fit_memory(replace(large, n_workers=1)).workers == 8 * (of_workers / 2 + (5 + 1) * 1000**2)
 

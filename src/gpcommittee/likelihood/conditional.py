@@ -106,6 +106,8 @@ class _Residual:
         Factor of S.
     whitened : Tensor, shape (m,)
         Its target, whitened by that.
+    value : float
+        -log p(y_i | y_c), in nats.
     own_pullback, cross_pullback : callable
         From derivatives by A_i and K_ic.
     """
@@ -113,12 +115,9 @@ class _Residual:
     coupling: Tensor
     lower: Tensor
     whitened: Tensor
+    value: float
     own_pullback: Callable[[Tensor], Tensor]
     cross_pullback: Callable[[Tensor], Tensor]
-
-    @property
-    def value(self) -> float:
-        return negative_log_density(self.lower, self.whitened, len(self.whitened)).item()
 
 
 def condition_on(kernel: KernelFunction, theta: FloatArray, X: Tensor, y: Tensor) -> Conditioning:
@@ -252,4 +251,5 @@ def _residual(given: Conditioning, X: Tensor, y: Tensor, scratch: Scratch) -> _R
     scale = noisy.diagonal().mean().item()
     lower, _ = cholesky(subtract_gram(noisy, coupling), "residual covariance of an expert", scale, scratch)
     whitened = solve_lower(lower, y - coupling @ given.whitened)
-    return _Residual(coupling, lower, whitened, own_pullback, cross_pullback)
+    value = negative_log_density(lower, whitened, len(whitened)).item()
+    return _Residual(coupling, lower, whitened, value, own_pullback, cross_pullback)

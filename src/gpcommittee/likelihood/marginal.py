@@ -53,6 +53,7 @@ def from_factor(factor: Tensor, y: Tensor, n_rows: int | Tensor, scratch: Scratc
     Parameters
     ----------
     factor : Tensor, shape (..., m, m)
+        May be overwritten.
     y : Tensor, shape (..., m)
     n_rows : int or Tensor, shape (...)
         Rows that count.
@@ -66,9 +67,10 @@ def from_factor(factor: Tensor, y: Tensor, n_rows: int | Tensor, scratch: Scratc
     """
     whitened = solve_lower(factor, y)
     a = solve_lower_transposed(factor, whitened)
+    value = negative_log_density(factor, whitened, n_rows)
     inverse = inverse_from_cholesky(factor, scratch)
     by_covariance = inverse.addcmul_(a[..., :, None], a[..., None, :], value=-1.0).mul_(0.5)
-    return negative_log_density(factor, whitened, n_rows), by_covariance
+    return value, by_covariance
 
 
 def negative_log_density(factor: Tensor, whitened: Tensor, n_rows: int | Tensor) -> Tensor:

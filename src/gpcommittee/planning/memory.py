@@ -66,11 +66,11 @@ class LiveArrays:
 
 LIVE_ARRAYS: Mapping[str, LiveArrays] = MappingProxyType(
     {
-        "squared_exponential": LiveArrays(5, 3, 2),
-        "matern12": LiveArrays(6, 3, 2),
-        "matern32": LiveArrays(6, 3, 3),
-        "matern52": LiveArrays(7, 4, 3),
-        "rational_quadratic": LiveArrays(7, 4, 3),
+        "squared_exponential": LiveArrays(4, 3, 2),
+        "matern12": LiveArrays(5, 3, 2),
+        "matern32": LiveArrays(5, 3, 3),
+        "matern52": LiveArrays(6, 4, 3),
+        "rational_quadratic": LiveArrays(6, 4, 3),
     }
 )
 
@@ -141,8 +141,8 @@ def _training_bytes(case: Case) -> float:
     c, m = float(case.sizes[0]), float(case.sizes[1:].max())
     busy = min(case.n_workers, len(case.sizes) - 1)
     waiting = min(IN_FLIGHT_PER_WORKER * case.n_workers, len(case.sizes) - 1) if case.n_workers > 1 else 1
-    of_workers = busy * (live * m**2 + (live - 2) * c * m)
-    return case.itemsize * (of_workers + (live + waiting) * c**2)
+    of_workers = busy * (live * m**2 + (live - 1) * c * m)
+    return case.itemsize * (of_workers + (live + 1 + waiting) * c**2)
 
 
 def _variances_bytes(case: Case) -> float:

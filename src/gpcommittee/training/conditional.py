@@ -27,8 +27,8 @@ from gpcommittee.likelihood import (
     own_derivative,
 )
 from gpcommittee.records import FloatArray
-from gpcommittee.scratch import Scratch
-from gpcommittee.training.objective import Block, BlockObjective, with_log_prior, worker_scratch
+from gpcommittee.scratch import Scratch, ScratchPool
+from gpcommittee.training.objective import Block, BlockObjective, with_log_prior
 
 Result = TypeVar("Result")
 
@@ -77,7 +77,7 @@ class ConditionalObjective(BlockObjective):
         first = communication.first
         value, gradient = first.value if with_own else 0.0, np.zeros(len(theta))
         sums = {first.kernel.dtype: own_derivative(first)} if with_own else {}
-        of_block = partial(_guarded, conditional_term, communication, threading.local())
+        of_block = partial(_guarded, conditional_term, communication, self._memory)
         for term in self.engine.map(of_block, self.blocks[1:]):
             value += self.weight * term.value
             gradient = gradient + self.weight * term.gradient
@@ -96,7 +96,7 @@ class ConditionalObjective(BlockObjective):
         """
         communication = self._communication(theta)
         chosen = range(len(self.blocks))[experts]
-        of_block = partial(_guarded, conditional_value, communication, threading.local())
+        of_block = partial(_guarded, conditional_value, communication, self._memory)
         others = self.engine.map(of_block, [self.blocks[expert] for expert in chosen if expert > 0])
         return np.array([next(others) if expert > 0 else communication.first.value for expert in chosen])
 
@@ -148,19 +148,20 @@ class _Communication:
 def _guarded(
     evaluate: Callable[[Conditioning, Tensor, Tensor, Scratch], Result],
     communication: _Communication,
-    memory: threading.local,
+    memory: ScratchPool,
     block: Block,
 ) -> Result:
     """One expert; in float64 where float32 cannot factor its residual covariance."""
-    scratch, first = worker_scratch(memory), communication.first
+    first = communication.first
     X, y = (values.to(first.kernel.dtype) for values in block)
-    try:
-        return evaluate(first, X, y, scratch)
-    except NotPositiveDefiniteError:
-        double = communication.in_double()
-        if double is None or double is first:
-            raise
-    return evaluate(double, X.double(), y.double(), scratch)
+    with memory.borrow() as scratch:
+        try:
+            return evaluate(first, X, y, scratch)
+        except NotPositiveDefiniteError:
+            double = communication.in_double()
+            if double is None or double is first:
+                raise
+        return evaluate(double, X.double(), y.double(), scratch)
 
 
 def _add(sums: dict[torch.dtype, Tensor], term: ConditionalTerm, weight: float) -> None:

@@ -8,7 +8,6 @@ of nearly equal size are one task. Sums are exact, so that they are the same how
 from __future__ import annotations
 
 import math
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -24,7 +23,7 @@ from gpcommittee.kernels import KernelFunction
 from gpcommittee.likelihood import value_and_gradient, values_and_gradient
 from gpcommittee.padding import batches
 from gpcommittee.records import FloatArray
-from gpcommittee.scratch import Scratch
+from gpcommittee.scratch import Scratch, ScratchPool
 from gpcommittee.sums import ExactSum
 
 Block = tuple[Tensor, Tensor]
@@ -68,6 +67,7 @@ class BlockObjective(ABC):
         self.blocks = blocks
         self.engine = engine
         self.weight = weight
+        self._memory = ScratchPool()
         self._in_double = None if kernel.dtype == torch.float64 else kernel.as_type(torch.float64)
 
     @property
@@ -138,18 +138,10 @@ class FactorisedObjective(BlockObjective):
         """Numbers and values of the experts of each batch and the gradient of their sum, in the order of batches."""
         bytes_of = partial(_bytes_together, self.kernel.dtype.itemsize)
         together = batches([len(y) for _, y in blocks], bytes_of, self.engine.batch_memory)
-        of_batch = partial(_of_batch, self.kernel, self._in_double, theta, threading.local())
+        of_batch = partial(_of_batch, self.kernel, self._in_double, theta, self._memory)
         parts = self.engine.map(of_batch, [[blocks[number] for number in numbers] for numbers in together])
         for numbers, (values, gradient) in zip(together, parts, strict=True):
             yield numbers, values, gradient
-
-
-def worker_scratch(memory: threading.local) -> Scratch:
-    """Scratch memory of the calling thread, which it keeps for the length of one evaluation."""
-    if not hasattr(memory, "scratch"):
-        memory.scratch = Scratch()
-    scratch: Scratch = memory.scratch
-    return scratch
 
 
 def _bytes_together(itemsize: int, size: int) -> float:
@@ -160,20 +152,17 @@ def _of_batch(
     kernel: KernelFunction,
     in_double: KernelFunction | None,
     theta: FloatArray,
-    memory: threading.local,
+    memory: ScratchPool,
     blocks: Sequence[Block],
 ) -> tuple[FloatArray, FloatArray]:
-    """Each worker thread keeps its own scratch memory for the length of one evaluation.
-
-    An expert that cannot be factored in its batch is evaluated alone.
-    """
-    scratch = worker_scratch(memory)
+    """An expert that cannot be factored in its batch is evaluated alone."""
     values, gradient = np.full(len(blocks), np.nan), np.zeros(len(theta))
-    if len(blocks) > 1:
-        values, gradient = values_and_gradient(kernel, theta, blocks, scratch)
-    for number in np.flatnonzero(np.isnan(values)).tolist():
-        values[number], alone = _of_block(kernel, in_double, theta, scratch, blocks[number])
-        gradient = gradient + alone
+    with memory.borrow() as scratch:
+        if len(blocks) > 1:
+            values, gradient = values_and_gradient(kernel, theta, blocks, scratch)
+        for number in np.flatnonzero(np.isnan(values)).tolist():
+            values[number], alone = _of_block(kernel, in_double, theta, scratch, blocks[number])
+            gradient = gradient + alone
     return values, gradient
 
 
