@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,8 @@ def test_a_comparison_of_kernels_is_planned_as_the_dearest_of_them() -> None:
     assert all(plan(kernel=name).fit_seconds <= dearest.fit_seconds for name in KERNELS)
     assert all(plan(kernel=name).peak_memory <= auto.peak_memory for name in KERNELS)
     assert (auto.predict_seconds, auto.peak_memory) == (dearest.predict_seconds, dearest.peak_memory)
-    assert auto.stages[0] == PlannedStage(4, 75, compares=True)
-    assert auto.stages[1:] == tuple(PlannedStage(s.n_experts, 15) for s in dearest.stages)
+    assert auto.stages[0] == PlannedStage(4, 75, first_division=True)
+    assert auto.stages[1:] == tuple(replace(stage, evaluations=15) for stage in dearest.stages)
     assert plan_fit(10_000, 8, 1000, machine_rate=RATE) == plan_fit(10_000, 8, 1000, machine_rate=RATE, kernel="auto")
     assert auto.fit_seconds > dearest.fit_seconds
 

@@ -40,19 +40,20 @@ class PlannedStage:
     n_experts : int
     evaluations : int
         Of its objective, with all kernels that are tried.
-    compares : bool, default=False
-        Whether kernels are compared, on no more rows of the communication expert than of the others.
+    first_division : bool, default=False
+        Whether it comes before rows are divided as they stay, with no more rows of the communication expert than of
+        the others.
     """
 
     n_experts: int
     evaluations: int
-    compares: bool = False
+    first_division: bool = False
 
     def case(self, whole: Case) -> Case:
         """A committee of its experts alone, which are as large as those of the whole."""
         chosen = np.linspace(0, len(whole.sizes) - 1, self.n_experts).round().astype(int)
         sizes = whole.sizes[chosen]
-        return replace(whole, sizes=sizes.clip(max=ordinary_rows(whole.sizes)) if self.compares else sizes)
+        return replace(whole, sizes=sizes.clip(max=ordinary_rows(whole.sizes)) if self.first_division else sizes)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def typical_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ..
     >>> [stage.n_experts for stage in typical_stages(Training("auto", True, 100), 2000)]
     [4, 16, 64, 256, 1091]
     >>> typical_stages(Training("all", False, 100), 20)
-    (PlannedStage(n_experts=20, evaluations=25, compares=False),)
+    (PlannedStage(n_experts=20, evaluations=25, first_division=False),)
     >>> [(s.n_experts, s.evaluations) for s in typical_stages(Training("auto", True, 100, n_kernels=5), 2000)]
     [(8, 75), (16, 15), (64, 15), (256, 15), (1091, 15)]
     """
@@ -103,21 +104,25 @@ def typical_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ..
     first = FIRST_EVALUATIONS if len(sizes) > 1 else ONLY_EVALUATIONS
     first = COMPARING_EVALUATIONS if training.n_kernels > 1 else first
     evaluations = [first] + [NEXT_EVALUATIONS] * (len(sizes) - 1)
-    return _stages(training, sizes, evaluations)
+    return _stages(training, n_experts, sizes, evaluations)
 
 
 def longest_stages(training: Training, n_experts: int) -> tuple[PlannedStage, ...]:
     """Stages of a fit that needs all experts and all the evaluations it is allowed."""
     sizes = list(_sizes(training, n_experts, None))
-    return _stages(training, sizes, [training.max_evaluations] * len(sizes))
+    return _stages(training, n_experts, sizes, [training.max_evaluations] * len(sizes))
 
 
-def _stages(training: Training, sizes: Sequence[int], evaluations: Sequence[int]) -> tuple[PlannedStage, ...]:
+def _stages(
+    training: Training, n_experts: int, sizes: Sequence[int], evaluations: Sequence[int]
+) -> tuple[PlannedStage, ...]:
     """The first stage with as many evaluations of every kernel."""
+    n_before = len(_sizes_before(training, n_experts))
     runs = [training.n_kernels] + [1] * (len(sizes) - 1)
     counts = [n_runs * min(count, training.max_evaluations) for n_runs, count in zip(runs, evaluations, strict=True)]
     return tuple(
-        PlannedStage(size, count, compares=n_runs > 1) for size, count, n_runs in zip(sizes, counts, runs, strict=True)
+        PlannedStage(size, count, first_division=number < n_before)
+        for number, (size, count) in enumerate(zip(sizes, counts, strict=True))
     )
 
 
@@ -132,19 +137,28 @@ def training_seconds(case: Case, stages: tuple[PlannedStage, ...], rate: float) 
 
 def _sizes(training: Training, n_experts: int, loss_of_one: float | None) -> Iterator[int]:
     """Experts of each stage; without a loss every stage is followed by another until all experts are used."""
-    most = training.experts if isinstance(training.experts, int) else n_experts
-    compared = (min(training.n_compared, most),) if training.n_kernels > 1 else ()
-    pilots = pilot_sizes(n_experts, most) if training.learns_metric else ()
-    pilots = (*compared, *(size for size in pilots if not compared or size >= compared[0]))
-    yield from pilots
+    before = _sizes_before(training, n_experts)
+    yield from before
     if training.experts != "auto" or n_experts <= FEW:
-        yield most
+        yield _most(training, n_experts)
         return
-    if not pilots:
+    if not before:
         yield FIRST_STAGE
-    size, known, may_be_last = (pilots or (FIRST_STAGE,))[-1], len(pilots) > 1, False
+    size, known, may_be_last = (before or (FIRST_STAGE,))[-1], len(before) > 1, False
     while not may_be_last:
         loss = loss_of_one * (1 / size - 1 / n_experts) if loss_of_one is not None and known else None
         step = next_step(size, n_experts, loss)
         yield step.size
         size, known, may_be_last = step.size, True, step.may_be_last
+
+
+def _sizes_before(training: Training, n_experts: int) -> tuple[int, ...]:
+    """Experts of the stages that choose the kernel and learn the metric."""
+    most = _most(training, n_experts)
+    compared = (min(training.n_compared, most),) if training.n_kernels > 1 else ()
+    pilots = pilot_sizes(n_experts, most) if training.learns_metric else ()
+    return (*compared, *(size for size in pilots if not compared or size >= compared[0]))
+
+
+def _most(training: Training, n_experts: int) -> int:
+    return training.experts if isinstance(training.experts, int) else n_experts

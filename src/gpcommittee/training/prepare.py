@@ -21,7 +21,7 @@ from gpcommittee.training.checkpoint import EvaluationLog, fingerprint
 from gpcommittee.training.families import choose_family
 from gpcommittee.training.part import SomeExperts
 from gpcommittee.training.rows import ArrangedRows, DividedRows, Final
-from gpcommittee.training.schedule import COMPARED, expert_order, n_compared, ordinary_rows, pilot_sizes
+from gpcommittee.training.schedule import expert_order, n_compared, ordinary_rows, pilot_sizes
 from gpcommittee.training.space import SearchSpace
 from gpcommittee.training.staged import EARLY_TOLERANCE, Course, Trainer
 
@@ -132,7 +132,8 @@ def prepare(
     name, scores = next(iter(trainers)), dict[str, KernelScore]()
     course = Course(trainers[name].start)
     if len(trainers) > 1:
-        part = _compared(kernels[name], rows, order[: min(max(COMPARED), most)])
+        size = min(n_compared(ordinary_rows(rows.sizes)), most)
+        part = _before_metric(kernels[name], rows, order[:size])
         chosen = choose_family(trainers, part)
         name, course, scores = chosen.name, chosen.course, dict(chosen.scores)
         reporter.message(f"Chose the kernel {name} among {len(scores)} on {part.rows.sum():,} rows.")
@@ -175,10 +176,9 @@ def _trainers(
     }
 
 
-def _compared(kernel: KernelFunction, rows: DividedRows[ArrangedRows], first: IntArray) -> SomeExperts:
-    """Those of the first experts on which kernels are compared; of the communication expert no more than of others."""
-    most_rows = ordinary_rows(rows.sizes[first])
-    return rows.part(kernel, first[: n_compared(most_rows)], most_rows)
+def _before_metric(kernel: KernelFunction, rows: DividedRows[ArrangedRows], experts: IntArray) -> SomeExperts:
+    """Some experts of the first division; of the communication expert no more rows than of the others."""
+    return rows.part(kernel, experts, ordinary_rows(rows.sizes))
 
 
 def _pilot(trainer: Trainer, course: Course, rows: DividedRows[ArrangedRows], parts: Sequence[IntArray]) -> Course:
@@ -186,7 +186,7 @@ def _pilot(trainer: Trainer, course: Course, rows: DividedRows[ArrangedRows], pa
     seen = course.stages[-1].n_experts if course.stages else 0
     for experts in parts:
         if len(experts) >= seen:
-            course = trainer.stage(course, rows.part(trainer.kernel, experts), EARLY_TOLERANCE)
+            course = trainer.stage(course, _before_metric(trainer.kernel, rows, experts), EARLY_TOLERANCE)
     return course
 
 
