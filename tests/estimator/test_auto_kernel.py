@@ -25,6 +25,9 @@ from gpcommittee.training.schedule import expert_order
 
 pytestmark = pytest.mark.filterwarnings("ignore::gpcommittee.errors.GPCommitteeWarning")
 
+MATERN = KernelFunction(make_kernel("matern32", 2))
+START = np.append(MATERN.start, np.log(0.1))
+
 
 def drawn(kernel: str, n_rows: int = 600, lengthscale: float = 0.8) -> tuple[FloatArray, FloatArray]:
     """Rows of a Gaussian process with this kernel, two inputs and a noise variance of 1e-3."""
@@ -112,19 +115,30 @@ def test_a_simpler_kernel_is_preferred_where_it_does_as_well() -> None:
     assert simple.criterion < nesting.criterion
 
 
+def objective_of_the_first(n_experts: int, undivided: CommitteeRegressor) -> FactorisedObjective:
+    """On the first experts of 50 of 600 rows, the communication expert's 200 thinned to as many."""
+    order = expert_order(undivided.partition_.n_experts, np.random.RandomState(0).randint(np.iinfo(np.int32).max))
+    blocks = [undivided.committee_.block(int(expert)) for expert in order[:n_experts]]
+    kept = np.linspace(0, 199, 50).round().astype(int)
+    blocks[0] = (blocks[0][0][kept], blocks[0][1][kept])
+    return FactorisedObjective(MATERN, blocks, SerialEngine(), 600 / (50 * n_experts))
+
+
 def test_a_large_communication_set_is_thinned_for_the_comparison(data: tuple[FloatArray, FloatArray]) -> None:
     model = regressor(communication_size=200, partition_metric="standardised").fit(*data)
     assert {score.n_rows for score in model.kernel_scores_.values()} == {400}
-    order = expert_order(model.partition_.n_experts, np.random.RandomState(0).randint(np.iinfo(np.int32).max))
-    blocks = [model.committee_.block(int(expert)) for expert in order[:8]]
-    kept = np.linspace(0, 199, 50).round().astype(int)
-    blocks[0] = (blocks[0][0][kept], blocks[0][1][kept])
-    function = KernelFunction(make_kernel("matern32", 2))
-    start = np.append(function.start, np.log(0.1))
-    objective = FactorisedObjective(function, blocks, SerialEngine(), 600 / 400)
-    expected = train(objective, 600, SearchSpace.of(function), start, 40, SilentReporter(), value_tolerance=TOLERANCE)
+    objective, space = objective_of_the_first(8, model), SearchSpace.of(MATERN)
+    expected = train(objective, 600, space, START, 40, SilentReporter(), value_tolerance=TOLERANCE)
     score = model.kernel_scores_["matern32"]
     assert score.objective == pytest.approx(expected.record.objective / 600, rel=1e-12)
+
+
+def test_a_large_communication_set_is_thinned_to_learn_the_metric(data: tuple[FloatArray, FloatArray]) -> None:
+    settings = {"kernel": "matern32", "communication_size": 200}
+    once, twice = (regressor(**settings, partition_metric=name).fit(*data) for name in ("standardised", "learned"))
+    assert twice.training_ is not None
+    assert [stage.metric for stage in twice.training_.stages] == ["standardised", "learned"]
+    assert twice.training_.path[0] == pytest.approx(objective_of_the_first(4, once)(START)[0], rel=1e-12)
 
 
 def test_it_is_the_default_where_there_is_training(data: tuple[FloatArray, FloatArray]) -> None:
