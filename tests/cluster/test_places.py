@@ -10,6 +10,7 @@ import pytest
 
 from gpcommittee.cluster import allocator
 from gpcommittee.cluster.tasks import Call, Cluster
+from gpcommittee.engines.allocator import glibc
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Library:
 
 def test_memory_is_kept_from_the_first_task_to_the_end_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     library, kept = Library(), allocator.KEPT
-    monkeypatch.setattr(allocator, "_glibc", lambda: library)
+    monkeypatch.setattr(allocator, "glibc", lambda: library)
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     monkeypatch.delenv("MALLOC_MMAP_THRESHOLD_", raising=False)
     with allocator.freed_memory_kept():
@@ -85,7 +86,7 @@ def test_memory_is_kept_from_the_first_task_to_the_end_of_the_last(monkeypatch: 
 
 def test_another_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
-    allocator._glibc.cache_clear()
+    glibc.cache_clear()
     with allocator.freed_memory_kept():
-        assert allocator._glibc() is None
-    allocator._glibc.cache_clear()
+        assert glibc() is None
+    glibc.cache_clear()

@@ -8,7 +8,7 @@ from gpcommittee.aggregation import Experts, make_rule
 from gpcommittee.engines import SerialEngine
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.factors import FactorPlan, plan_factors
-from gpcommittee.prediction import FactorStore
+from gpcommittee.prediction import FactorStore, factors
 from naive import NaiveGP
 
 RULES = ["poe", "rbcm", "grbcm", "communication", "npae"]
@@ -66,3 +66,16 @@ def test_npae_needs_all_base_factors_at_once() -> None:
     plan = plan_factors(case_of([100] * 320, "npae", 1e6))
     assert (plan.total, plan.n_groups) == (8 * 320 * 100**2, 1)
     assert plan.resident == plan.total
+
+
+@pytest.mark.parametrize(("swept", "expected"), [(0.0, 5), (1.5, 3), (1e3, 0)])
+def test_freed_memory_is_given_back_while_many_factors_are_made(
+    swept: float, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[None] = []
+    monkeypatch.setattr(factors, "give_back_freed_memory", lambda: times.append(None))
+    monkeypatch.setattr(factors, "SWEPT", swept * 8 * 20 * (20 + 30))
+    store = store_of([30, *([20] * 5)])
+    for _ in range(2):
+        store.load(frozenset({Experts.AUGMENTED}), range(1, 6), SerialEngine())
+        assert len(times) == expected

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from threading import Lock
+
+from gpcommittee.engines.allocator import glibc
 
 THRESHOLDS = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_MMAP_THRESHOLD_": -3}
 """Numbers of glibc's parameters by the environment variables that set them."""
@@ -31,7 +31,7 @@ _tasks = 0
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
     """A task, or one of several at the same time, that uses again what it has freed."""
-    library = _glibc()
+    library = glibc()
     if library is None:
         yield
         return
@@ -57,12 +57,3 @@ def _count(library: ctypes.CDLL, change: int) -> None:
 def _from_environment(name: str) -> int:
     value = os.environ.get(name, "")
     return int(value) if value.isdigit() else USUAL
-
-
-@cache
-def _glibc() -> ctypes.CDLL | None:
-    """The C library, if it has these parameters."""
-    if platform.libc_ver()[0] != "glibc":
-        return None
-    library = ctypes.CDLL(None)
-    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None

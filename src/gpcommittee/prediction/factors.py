@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +12,7 @@ import torch
 
 from gpcommittee.aggregation import Experts
 from gpcommittee.engines import Engine
+from gpcommittee.engines.allocator import give_back_freed_memory
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
 from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
@@ -20,6 +21,10 @@ from gpcommittee.prediction.together import factor_batches
 
 EXPERT_BLOCK = 16
 """Experts whose moments one task sums. Fixed, so that sums are ordered alike on every engine."""
+
+SWEPT = 2.0**26
+"""Bytes of new factors after which freed memory is given back: that of the group before, and of the temporary matrices
+between them, which is two fifths of their size with experts of 500 rows."""
 
 COMMUNICATION: Key = (Experts.BASE, 0)
 
@@ -93,7 +98,7 @@ class FactorStore:
         """
         start, used = first, 0.0
         for block in expert_blocks(self._needed(kinds)[first:]):
-            size = self._bytes(kinds, block)
+            size = self._bytes([(kind, expert) for kind in kinds for expert in block])
             if block.start > start and used + size > self.budget:
                 yield range(start, block.start)
                 start, used = block.start, 0.0
@@ -126,11 +131,15 @@ class FactorStore:
         keep = self._make_room(keys)
         loaded = {key: self._kept[key] for key in keys if key in self._kept}
         missing = [key for key in keys if key not in loaded]
-        tasks = self._tasks(missing, engine.batch_memory)
+        tasks, unswept = self._tasks(missing, engine.batch_memory), self._bytes(missing)
         for keys_of_task, found in zip(
             tasks, engine.map(partial(self._factoring.factor_together, communication), tasks), strict=True
         ):
             loaded.update(zip(keys_of_task, found, strict=True))
+            if unswept > SWEPT:
+                give_back_freed_memory()
+                unswept = 0.0
+            unswept += self._bytes(keys_of_task)
         self.in_double.update(expert for (_, expert), factor in loaded.items() if self._factoring.is_double(factor))
         self.largest_jitter = max([self.largest_jitter, *(factor.jitter for factor in loaded.values())])
         if keep:
@@ -160,7 +169,7 @@ class FactorStore:
         """Whether the budget holds these factors; forgets others, those used longest ago first, until it does."""
         wanted = set(keys)
         others = [key for key in self._kept if key not in wanted and key != COMMUNICATION]
-        used = sum(map(self._size, [*wanted, *others]))
+        used = self._bytes([*wanted, *others])
         for key in others:
             if used <= self.budget:
                 break
@@ -204,9 +213,9 @@ class FactorStore:
             self._kept[COMMUNICATION] = factor
         return factor
 
-    def _bytes(self, kinds: Set[Experts], experts: range) -> float:
-        """Bytes of the factors of a range of experts."""
-        return sum(self._size((kind, expert)) for kind in kinds for expert in experts)
+    def _bytes(self, keys: Iterable[Key]) -> float:
+        """Bytes of some factors."""
+        return sum(map(self._size, keys))
 
     def _size(self, key: Key) -> float:
         """Bytes of one factor; the communication expert's is always kept and not counted."""
