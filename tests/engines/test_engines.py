@@ -6,7 +6,16 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from gpcommittee.engines import Engine, SerialEngine, ThreadEngine, make_engine, one_blas_thread, total_memory
+from gpcommittee.engines import (
+    Engine,
+    SerialEngine,
+    ThreadEngine,
+    for_tasks_and_parts,
+    make_engine,
+    map_parts,
+    one_blas_thread,
+    total_memory,
+)
 from gpcommittee.engines.device import BATCH_SHARE
 from gpcommittee.errors import InvalidParameterError
 
@@ -22,6 +31,22 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 @pytest.mark.parametrize("n", [0, 1, 3, 57])
 def test_results_come_in_the_order_of_the_items(engine: Engine, n: int) -> None:
     assert list(engine.map(lambda i: i * i, range(n))) == [i * i for i in range(n)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 57])
+def test_parts_come_in_their_order(engine: Engine, n: int) -> None:
+    assert list(map_parts(engine, lambda i: i * i, range(n))) == [i * i for i in range(n)]
+
+
+@pytest.mark.parametrize(("n_tasks", "side_by_side"), [(0, "parts"), (1, "parts"), (4, "parts"), (5, "tasks")])
+def test_parts_run_side_by_side_where_tasks_are_fewer_than_workers(n_tasks: int, side_by_side: str) -> None:
+    tasks, parts = for_tasks_and_parts(ThreadEngine(5), n_tasks)
+    assert (tasks.n_workers, parts.n_workers) == ((1, 5) if side_by_side == "parts" else (5, 1))
+
+
+def test_one_worker_takes_parts_in_batches_as_it_takes_tasks() -> None:
+    tasks, parts = for_tasks_and_parts(SerialEngine(3.0), 1)
+    assert tasks.batch_memory == parts.batch_memory == 3.0
 
 
 def test_tasks_run_with_one_thread_and_the_setting_is_restored(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.partition import PartitionSizes, partition_rows
-from gpcommittee.prediction import FactorStore, predict_rules, resolve_nearest
+from gpcommittee.prediction import FactorStore, neighbourhood, predict_rules, resolve_nearest
 from gpcommittee.prediction.boxes import Boxes, boxes_around, within_reach
 from gpcommittee.prediction.neighbourhood import Nearest, neighbourhood_of
 from gpcommittee.progress import SilentReporter
@@ -137,8 +137,10 @@ def test_a_point_does_not_depend_on_the_others(rule: AdditiveRule) -> None:
         np.testing.assert_allclose(variances(part), [v[rows] for v in variances(whole)], rtol=1e-9)
 
 
+@pytest.mark.parametrize("group", [300, 5000])
 @pytest.mark.parametrize("budget", [0.0, 1e6])
-def test_budget_and_engine_make_no_difference(budget: float) -> None:
+def test_budget_and_engine_make_no_difference(budget: float, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbourhood, "GROUP", group)
     of, x = committee(), points(1500)
     assert_equal(predicted(of, GRBCM(), x, 6, budget, ThreadEngine(3)), predicted(of, GRBCM(), x, 6), 0.0)
 

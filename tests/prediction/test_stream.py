@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+import time
 import weakref
 from typing import Any
 
@@ -22,11 +24,11 @@ from gpcommittee.aggregation import (
     Rule,
 )
 from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
-from gpcommittee.experts import AugmentedFactor, Committee, factor_augmented
+from gpcommittee.experts import AugmentedFactor, Committee, augmented_moments, factor_augmented
 from gpcommittee.prediction import FactorStore, factor_budget, factoring, predict_rules, stream, usable_memory, view
 from gpcommittee.prediction.factors import EXPERT_BLOCK, expert_blocks
 from gpcommittee.progress import SilentReporter
-from gpcommittee.records import Prediction
+from gpcommittee.records import Moments, Prediction
 from naive import NaiveGP
 
 GP = NaiveGP(np.array([0.8, 1.2]), 1.5, 0.05)
@@ -47,10 +49,48 @@ def assert_same(first: list[Prediction], second: list[Prediction], rtol: float) 
         np.testing.assert_allclose(variances(a)[1], variances(b)[1], rtol=rtol)
 
 
-@pytest.mark.parametrize("engine", [ThreadEngine(2), ThreadEngine(4)], ids=["two", "four"])
-def test_every_engine_gives_the_same_bits(engine: Engine) -> None:
-    committee = many_experts()
-    assert_same(predict(committee, X_TEST, RULES), predict(committee, X_TEST, RULES, engine=engine), rtol=0)
+@pytest.mark.parametrize("n_points", [1, 40, 2500])
+@pytest.mark.parametrize("engine", [ThreadEngine(2), ThreadEngine(4), ThreadEngine(20)], ids=["two", "four", "twenty"])
+def test_every_engine_gives_the_same_bits(engine: Engine, n_points: int) -> None:
+    committee, x = many_experts(), X_TEST[:n_points]
+    assert_same(predict(committee, x, RULES), predict(committee, x, RULES, engine=engine), rtol=0)
+
+
+def used_threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Filled with the threads that compute moments of augmented experts."""
+    threads: set[int] = set()
+
+    def noted(*arguments: Any) -> Moments:
+        threads.add(threading.get_ident())
+        time.sleep(0.01)
+        return augmented_moments(*arguments)
+
+    monkeypatch.setattr(view, "augmented_moments", noted)
+    return threads
+
+
+@pytest.mark.parametrize("n_nearest", [None, 4])
+@pytest.mark.parametrize("n_points", [1, 40])
+def test_few_points_are_shared_out_by_experts(
+    n_points: int, n_nearest: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = used_threads(monkeypatch)
+    committee = committee_of(GP, random_blocks([9] * 12, 2, seed=0))
+    for n_workers in (1, 3):
+        threads.clear()
+        store, engine = FactorStore(committee, 1e9), SerialEngine() if n_workers == 1 else ThreadEngine(n_workers)
+        x = X_TEST[:n_points]
+        predict_rules(store, identity_scaling(2), x, [GRBCM()], engine, SilentReporter(), n_nearest=n_nearest)
+        assert (len(threads) > 1) == (n_workers > 1)
+
+
+def test_an_error_of_an_expert_at_few_points_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> Moments:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(view, "augmented_moments", failing)
+    with pytest.raises(ZeroDivisionError):
+        predict(many_experts(), X_TEST[:1], [GRBCM()], engine=ThreadEngine(4))
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 2499, 10_000])

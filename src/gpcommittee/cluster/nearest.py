@@ -79,6 +79,7 @@ def nearest_part(
             with torch.no_grad():
                 view = View(committee, factors, x, rule.reference is Reference.COMMUNICATION)
                 none = empty(view.context.prior_variance)
-                total = add_faded(rule, none, view, (experts - shift).tolist(), torch.from_numpy(share[near]).to(x))
+                columns = torch.from_numpy(share[near]).to(x)
+                total = add_faded(rule, none, view, (experts - shift).tolist(), columns, engine)
             parts.append(PartialSum(torch.from_numpy(group.rows[near]), total))
     return PartialSum.of(parts)

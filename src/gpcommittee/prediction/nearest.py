@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish
 from gpcommittee.aggregation.rule import communication_moments
-from gpcommittee.engines import Engine
+from gpcommittee.engines import Engine, for_tasks_and_parts, map_parts
 from gpcommittee.prediction.boxes import Boxes, boxes_around
 from gpcommittee.prediction.factors import Factors, FactorStore
 from gpcommittee.prediction.neighbourhood import Nearest, Neighbourhood, groups_of_points, neighbourhood_of
@@ -145,8 +145,9 @@ def nearest_sums(
                 continue
             wanted = np.unique(np.concatenate([here[i] for i in places]))
             factors = store.load(kinds, wanted.tolist(), engine)
-            task = partial(_continued, rule, request, nearest.boxes, factors)
-            found = engine.map(task, [(groups[i], here[i], sums[i]) for i in places])
+            outer, inner = for_tasks_and_parts(engine, len(places))
+            task = partial(_continued, rule, request, nearest.boxes, factors, inner)
+            found = outer.map(task, [(groups[i], here[i], sums[i]) for i in places])
             for i, one in zip(places, found, strict=True):
                 sums[i] = one
                 stage.advance(len(here[i]))
@@ -181,6 +182,7 @@ def _continued(
     request: Request,
     boxes: Boxes,
     factors: Factors,
+    engine: Engine,
     task: tuple[Neighbourhood, IntArray, Sums | None],
 ) -> Sums:
     """The sum at a group of points with more experts in it."""
@@ -190,10 +192,12 @@ def _continued(
         view = View(request.committee, factors, x, rule.reference is Reference.COMMUNICATION)
         total = empty(view.context.prior_variance) if before is None else before.totals[0]
         share = torch.from_numpy(group.shares(boxes, experts)).to(x)
-        return Sums(view.context, [add_faded(rule, total, view, experts.tolist(), share)])
+        return Sums(view.context, [add_faded(rule, total, view, experts.tolist(), share, engine)])
 
 
-def add_faded(rule: AdditiveRule, total: Accumulator, view: View, experts: Sequence[int], share: Tensor) -> Accumulator:
+def add_faded(
+    rule: AdditiveRule, total: Accumulator, view: View, experts: Sequence[int], share: Tensor, engine: Engine
+) -> Accumulator:
     """A sum with more experts in it, each with its share at each point.
 
     Parameters
@@ -206,17 +210,26 @@ def add_faded(rule: AdditiveRule, total: Accumulator, view: View, experts: Seque
     experts : sequence of int
     share : Tensor, shape (n_points, n_experts)
         From 0 to 1; an expert is not evaluated where it has none.
+    engine : Engine
+        Evaluates the experts.
 
     Returns
     -------
     Accumulator
     """
-    for column, expert in enumerate(experts):
-        rows = share[:, column].nonzero()[:, 0]
-        if len(rows):
-            moments = view.at(rows).moments(expert)[rule.experts]
-            faded = _blended(rule, view.context, moments, rows, share[rows, column])
-            total = add(rule, total, faded, view.context, view.number(expert))
+
+    @torch.no_grad()
+    def at_rows(task: tuple[int, Tensor]) -> Moments:
+        expert, rows = task
+        return view.at(rows).moments(expert)[rule.experts]
+
+    rows_of = [column.nonzero()[:, 0] for column in share.unbind(dim=1)]
+    columns = [column for column, rows in enumerate(rows_of) if len(rows)]
+    found = map_parts(engine, at_rows, [(experts[column], rows_of[column]) for column in columns])
+    for column, moments in zip(columns, found, strict=True):
+        rows = rows_of[column]
+        faded = _blended(rule, view.context, moments, rows, share[rows, column])
+        total = add(rule, total, faded, view.context, view.number(experts[column]))
     return total
 
 

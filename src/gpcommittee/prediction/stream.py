@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import torch
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish, merge
-from gpcommittee.engines import Engine
+from gpcommittee.engines import Engine, for_tasks_and_parts
 from gpcommittee.prediction.factors import EXPERT_BLOCK, Factors, FactorStore, expert_blocks
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
 from gpcommittee.prediction.together import points_together
@@ -149,16 +149,17 @@ def _of_blocks(
     summary: Summary[S], request: Request, factors: Factors, tasks: Sequence[_Task], engine: Engine
 ) -> Iterator[tuple[_Task, S]]:
     """Tasks with their summaries in order; the factors of the group are let go with the last of them."""
-    yield from zip(
-        tasks, engine.map(partial(_of_block, summary, request, factors, engine.batch_memory), tasks), strict=True
-    )
+    outer, inner = for_tasks_and_parts(engine, len(tasks))
+    yield from zip(tasks, outer.map(partial(_of_block, summary, request, factors, inner), tasks), strict=True)
 
 
-def _of_block(summary: Summary[S], request: Request, factors: Factors, batch_memory: float, task: _Task) -> S:
+def _of_block(summary: Summary[S], request: Request, factors: Factors, engine: Engine, task: _Task) -> S:
     with torch.no_grad():
         view = View(request.committee, factors, request.points(task.chunk), summary.with_communication)
-        if batch_memory:
-            view.prepare(task.block, batch_memory)
+        if engine.batch_memory:
+            view.prepare(task.block, engine.batch_memory)
+        elif engine.n_workers > 1:
+            view.prepare_apart(task.block, engine)
         return summary.of_block(view, task.block)
 
 

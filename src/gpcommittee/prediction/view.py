@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gpcommittee.aggregation import Context, Experts
+from gpcommittee.engines import Engine, map_parts
 from gpcommittee.experts import (
     AugmentedFactor,
     BaseFactor,
@@ -25,11 +26,11 @@ from gpcommittee.experts import (
 from gpcommittee.prediction.factors import Factors
 from gpcommittee.prediction.together import moments_together
 from gpcommittee.records import Moments
-from gpcommittee.scratch import Scratch
+from gpcommittee.scratch import ScratchPool
 
 
 class View:
-    """A committee's view of a chunk of test points. One worker at a time may use it.
+    """A committee's view of a chunk of test points.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class View:
         self._committee = committee
         self._factors = factors
         self._x = x
-        self._scratch = Scratch()
+        self._memory = ScratchPool()
         self._ready: dict[tuple[Experts, int], Moments] = {}
         prior = committee.prior_variance(x)
         known = [factors.communication, factors.communication_in_double] if with_communication else []
@@ -95,6 +96,17 @@ class View:
         for expert, moments in together(augmented, some, stack_augmented, self._augmented):
             self._ready[Experts.AUGMENTED, expert] = moments
 
+    def prepare_apart(self, experts: Sequence[int], engine: Engine) -> None:
+        """Compute moments of experts, each by a task of its own, for ``moments`` to hand out.
+
+        Parameters
+        ----------
+        experts : sequence of int
+        engine : Engine
+        """
+        for expert, found in zip(experts, map_parts(engine, torch.no_grad()(self.moments), experts), strict=True):
+            self._ready.update({(form, expert): moments for form, moments in found.items()})
+
     def moments(self, expert: int) -> Mapping[Experts, Moments]:
         """Moments of one expert in each form that has a factor; the communication expert's projection serves both."""
         found: dict[Experts, Moments] = {}
@@ -112,9 +124,11 @@ class View:
         return expert == 0 and self.context.communication is not None
 
     def _base(self, factor: BaseFactor) -> Moments:
-        return base_moments(self._committee, factor, self._x, self.context.prior_variance, self._scratch)
+        with self._memory.borrow() as scratch:
+            return base_moments(self._committee, factor, self._x, self.context.prior_variance, scratch)
 
     def _augmented(self, factor: AugmentedFactor) -> Moments:
         projection = self._projections[factor.lower.dtype]
         prior = self.context.prior_variance
-        return augmented_moments(self._committee, factor, projection, self._x, prior, self._scratch)
+        with self._memory.borrow() as scratch:
+            return augmented_moments(self._committee, factor, projection, self._x, prior, scratch)
