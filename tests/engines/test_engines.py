@@ -35,7 +35,7 @@ def test_results_come_in_the_order_of_the_items(engine: Engine, n: int) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 3, 57])
 def test_parts_come_in_their_order(engine: Engine, n: int) -> None:
-    assert list(map_parts(engine, lambda i: i * i, range(n))) == [i * i for i in range(n)]
+    assert map_parts(engine, lambda i: i * i, range(n)) == [i * i for i in range(n)]
 
 
 @pytest.mark.parametrize(("n_tasks", "side_by_side"), [(0, "parts"), (1, "parts"), (4, "parts"), (5, "tasks")])
@@ -100,6 +100,19 @@ def test_one_blas_thread_restores_after_an_error() -> None:
     try:
         with pytest.raises(ZeroDivisionError), one_blas_thread():
             _ = 1 / (torch.get_num_threads() - 1)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_results_dropped_late_do_not_undo_what_was_restored(engine: Engine) -> None:
+    torch.set_num_threads(2)
+    try:
+        with one_blas_thread():
+            inner = engine.map(lambda i: i, range(3))
+            next(inner)
+        assert torch.get_num_threads() == 2
+        inner.close()  # type: ignore[attr-defined]
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)

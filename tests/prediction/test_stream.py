@@ -3,6 +3,8 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -146,6 +148,27 @@ def test_mean_of_one_expert_takes_no_triangular_solve_per_point(monkeypatch: pyt
     run(committee, [GRBCM()], FactorStore(committee, 1e9), mean_only=True)
     with pytest.raises(AssertionError, match="projected"):
         run(committee, [GRBCM()], FactorStore(committee, 1e9), mean_only=False)
+
+
+def test_threads_of_the_user_may_share_a_store_too_small_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    committee = many_experts()
+    store, x = FactorStore(committee, 2e4), X_TEST[:2]
+    bytes_of = store._bytes
+
+    def slowly(keys: Iterable[Any]) -> float:
+        found = bytes_of(keys)
+        time.sleep(0.002)
+        return found
+
+    monkeypatch.setattr(store, "_bytes", slowly)
+
+    def predicted(rule: Rule) -> Prediction:
+        return predict_rules(store, identity_scaling(2), x, [rule], SerialEngine(), SilentReporter())[0]
+
+    rules: list[Rule] = [GRBCM(), RBCM()]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(predicted, rules * 8))
+    assert_same(found, [predicted(rule) for rule in rules * 8], rtol=0)
 
 
 def test_kept_factors_are_not_computed_again() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from gpcommittee.engines.protocol import Engine, Item, Result
 from gpcommittee.engines.serial import SerialEngine
@@ -27,7 +27,7 @@ def for_tasks_and_parts(engine: Engine, n_tasks: int) -> tuple[Engine, Engine]:
     return (alone, engine) if n_tasks < engine.n_workers else (engine, alone)
 
 
-def map_parts(engine: Engine, function: Callable[[Item], Result], parts: Sequence[Item]) -> Iterator[Result]:
+def map_parts(engine: Engine, function: Callable[[Item], Result], parts: Sequence[Item]) -> list[Result]:
     """Results in the order of the parts, which workers take in runs.
 
     Parameters
@@ -37,15 +37,11 @@ def map_parts(engine: Engine, function: Callable[[Item], Result], parts: Sequenc
         Takes a part.
     parts : sequence
 
-    Yields
-    ------
-    object
+    Returns
+    -------
+    list
         ``function(part)`` for each part.
     """
-    if engine.n_workers == 1:
-        yield from engine.map(function, parts)
-        return
-    size = -(-len(parts) // (RUNS_PER_WORKER * engine.n_workers))
-    runs = [parts[start : start + size] for start in range(0, len(parts), max(size, 1))]
-    for results in engine.map(lambda run: [function(part) for part in run], runs):
-        yield from results
+    size = max(1, -(-len(parts) // (RUNS_PER_WORKER * engine.n_workers)))
+    runs = [parts[start : start + size] for start in range(0, len(parts), size)]
+    return [result for results in engine.map(lambda run: [function(part) for part in run], runs) for result in results]

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 
 import numpy as np
 import torch
@@ -77,6 +78,7 @@ class FactorStore:
         self.in_double: set[int] = set()
         self._factoring = Factoring(committee, calibrated)
         self._kept: OrderedDict[Key, Factor] = OrderedDict()
+        self._lock = Lock()
         self._rows: list[int] = np.diff(committee.offsets).tolist()
         self._itemsize = float(committee.kernel.dtype.itemsize)
         self._doubled: FactorStore | None = None
@@ -128,8 +130,9 @@ class FactorStore:
         """
         communication = self.communication(engine)
         keys = [(kind, e) for kind in kinds - {Experts.NONE} for e in experts if (kind, e) != (Experts.AUGMENTED, 0)]
-        keep = self._make_room(keys)
-        loaded = {key: self._kept[key] for key in keys if key in self._kept}
+        with self._lock:
+            keep = self._make_room(keys)
+            loaded = {key: self._kept[key] for key in keys if key in self._kept}
         missing = [key for key in keys if key not in loaded]
         tasks, unswept = self._tasks(missing, engine.batch_memory), self._bytes(missing)
         for keys_of_task, found in zip(
@@ -143,9 +146,7 @@ class FactorStore:
         self.in_double.update(expert for (_, expert), factor in loaded.items() if self._factoring.is_double(factor))
         self.largest_jitter = max([self.largest_jitter, *(factor.jitter for factor in loaded.values())])
         if keep:
-            for key in keys:
-                self._kept[key] = loaded[key]
-                self._kept.move_to_end(key)
+            self._keep(keys, loaded)
         coupled = any(isinstance(f, AugmentedFactor) and self._factoring.is_double(f) for f in loaded.values())
         return Factors(
             communication,
@@ -164,6 +165,13 @@ class FactorStore:
     def __reduce__(self) -> tuple[type[FactorStore], tuple[Committee, float, bool]]:
         """Pickled without the kept factors, which are larger than the data and can be computed again."""
         return FactorStore, (self.committee, self.budget, self.calibrated)
+
+    def _keep(self, keys: Sequence[Key], factors: Mapping[Key, Factor]) -> None:
+        """Keep factors, for which room was made, as those used last."""
+        with self._lock:
+            for key in keys:
+                self._kept[key] = factors[key]
+                self._kept.move_to_end(key)
 
     def _make_room(self, keys: Sequence[Key]) -> bool:
         """Whether the budget holds these factors; forgets others, those used longest ago first, until it does."""
