@@ -13,7 +13,7 @@ import pytest
 
 from gpcommittee import progress
 from gpcommittee.errors import InvalidParameterError
-from gpcommittee.progress import ConsoleReporter, Reporter, SilentReporter, reporter_for
+from gpcommittee.progress import ConsoleReporter, PartOf, Reporter, SilentReporter, reporter_for
 
 
 class Clock:
@@ -120,6 +120,30 @@ def test_units_are_named(clock: Clock) -> None:
         "Training: 7 of 7 evaluations in 0 s",
         "Reading: 10 rows, 0.5/s",
         "Reading: 10 rows in 20 s",
+    ]
+
+
+def test_stages_of_a_part_move_the_whole(clock: Clock) -> None:
+    file = io.StringIO()
+    reporter = ConsoleReporter(file)
+    with reporter.stage("predict", 100, unit="rows") as whole:
+        first = PartOf(reporter, whole, 70)
+        for name, total, done in (("factors", 4, 1), ("predict", 3, 2), ("again", 3, 1), ("unknown", None, 5)):
+            with first.stage(name, total, unit="steps") as stage:
+                clock.now += 11
+                stage.advance(done)
+        first.message("hello")
+        clock.now += 11
+        first.reach(1.0)
+        clock.now += 11
+        PartOf(reporter, whole, 30).reach(2.0)
+    assert lines(file) == [
+        "predict: 17 of 100 rows (17%), 1.55/s, about 54 s left",
+        "predict: 46 of 100 rows (46%), 2.09/s, about 26 s left",
+        "hello",
+        "predict: 70 of 100 rows (70%), 1.27/s, about 24 s left",
+        "predict: 100 of 100 rows (100%), 1.52/s",
+        "predict: 100 of 100 rows in 1 min 06 s",
     ]
 
 

@@ -171,10 +171,19 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     def _new_store(self, committee: Committee) -> FactorStore:
         return FactorStore(committee, self._factor_budget(committee), self.calibration is not None)
 
-    def _predict(self, X: ArrayLike, aggregations: Sequence[str | Rule], mean_only: bool) -> list[Prediction]:
+    def _predict(
+        self,
+        X: ArrayLike,
+        aggregations: Sequence[str | Rule],
+        mean_only: bool,
+        reporter: Reporter | None = None,
+    ) -> list[Prediction]:
+        """Predictions of rules, reported as ``verbose`` says or to a reporter."""
         check_is_fitted(self)
         rules = self._rules(aggregations)
-        return self._predict_checked(checked_inputs(self, X), rules, mean_only, stacklevel=5)
+        return self._predict_checked(
+            checked_inputs(self, X), rules, mean_only, reporter or self._reporter(), stacklevel=5
+        )
 
     def _rules(self, aggregations: Sequence[str | Rule]) -> list[Rule]:
         if isinstance(aggregations, str):
@@ -182,9 +191,9 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         return [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
 
     def _predict_checked(
-        self, inputs: FloatArray, rules: Sequence[Rule], mean_only: bool, stacklevel: int
+        self, inputs: FloatArray, rules: Sequence[Rule], mean_only: bool, reporter: Reporter, stacklevel: int
     ) -> list[Prediction]:
-        reporter, tolerance = self._reporter(), check_not_negative("tolerance", self.tolerance)
+        tolerance = check_not_negative("tolerance", self.tolerance)
         scales = None if mean_only else self._scales(rules, reporter)
         cluster = cluster_of(self.engine)
         if cluster is not None:

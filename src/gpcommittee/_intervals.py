@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -63,7 +62,7 @@ class IntervalMixin(FittedState):
         check_is_fitted(self)
         inputs, target = checked_observations(self, X, y)
         rules = self._rules([self.aggregation] if aggregations is None else aggregations)
-        predictions = self._predict_checked(inputs, rules, mean_only=False, stacklevel=4)
+        predictions = self._predict_checked(inputs, rules, mean_only=False, reporter=self._reporter(), stacklevel=4)
         used = self.calibration, float(self.tolerance), self.nearest_experts
         self._set_conformal(conformal_scores(rules, predictions, target, *used))
         return self
@@ -102,7 +101,7 @@ class IntervalMixin(FittedState):
         deviations = self.interval_half_width(level, aggregation)
         rule = self.aggregation if aggregation is None else aggregation
         prediction = self._predict(X, [rule], mean_only=False)[0]
-        half_width = deviations * np.sqrt(cast(FloatArray, prediction.var_noisy))
+        half_width = deviations * prediction.std(include_noise=True)
         return prediction.mean - half_width, prediction.mean + half_width
 
     def interval_half_width(self, level: float = 0.95, aggregation: str | Rule | None = None) -> float:

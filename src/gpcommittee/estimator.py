@@ -333,10 +333,7 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         """
         rule = self.aggregation if aggregation is None else aggregation
         prediction = self._predict(X, [rule], mean_only=not return_std)[0]
-        if prediction.var_latent is None or prediction.var_noisy is None:
-            return prediction.mean
-        variance = prediction.var_noisy if include_noise else prediction.var_latent.clip(min=0.0)
-        return prediction.mean, np.sqrt(variance)
+        return (prediction.mean, prediction.std(include_noise)) if return_std else prediction.mean
 
     def predict_rules(self, X: ArrayLike, aggregations: Sequence[str | Rule]) -> list[Prediction]:
         """Predictions of several rules in one pass over the experts.

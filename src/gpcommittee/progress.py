@@ -77,6 +77,59 @@ class UnderName:
         self._reporter.message(text)
 
 
+class PartOf:
+    """Reports the stages of a part of some work as progress of the whole.
+
+    A part of several stages is done when the first of them is: how many will follow is not known.
+
+    Parameters
+    ----------
+    reporter : Reporter
+        Of the whole; takes the messages.
+    whole : Stage
+    n : int
+        Units of the whole that the part has.
+    """
+
+    def __init__(self, reporter: Reporter, whole: Stage, n: int) -> None:
+        self._reporter = reporter
+        self._whole = whole
+        self._n = n
+        self._counted = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Stage]:
+        """Open a stage that is heard of as units of the whole."""
+        yield _StageOfPart(self, total)
+
+    def message(self, text: str) -> None:
+        """Say something once."""
+        self._reporter.message(text)
+
+    def reach(self, share: float) -> None:
+        """Count the part as done to this share, unless it was further already."""
+        with self._lock:
+            more = int(min(share, 1.0) * self._n) - self._counted
+            if more > 0:
+                self._counted += more
+                self._whole.advance(more)
+
+
+class _StageOfPart:
+    def __init__(self, part: PartOf, total: int | None) -> None:
+        self._part = part
+        self._total = total
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def advance(self, n: int = 1, note: str | None = None) -> None:
+        with self._lock:
+            self._done += n
+        if self._total:
+            self._part.reach(self._done / self._total)
+
+
 class _SilentStage:
     def advance(self, n: int = 1, note: str | None = None) -> None:
         pass

@@ -293,3 +293,25 @@ class Prediction:
     mean: FloatArray
     var_latent: FloatArray | None
     var_noisy: FloatArray | None
+
+    def std(self, include_noise: bool) -> FloatArray:
+        """Standard deviation of an observation, or of the function value; 0 where a rule's variance is negative.
+
+        Parameters
+        ----------
+        include_noise : bool
+
+        Returns
+        -------
+        ndarray, shape (n_points,)
+
+        Raises
+        ------
+        ValueError
+            If only the mean was asked for.
+        """
+        variance = self.var_noisy if include_noise else self.var_latent
+        if variance is None:
+            raise ValueError("There is no variance: only the mean was asked for.")
+        deviation: FloatArray = np.sqrt(variance.clip(min=0.0))
+        return deviation

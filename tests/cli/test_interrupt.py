@@ -99,7 +99,7 @@ def test_an_interrupted_prediction_leaves_no_file(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(CommitteeRegressor, "predict", interrupted)
+    monkeypatch.setattr(CommitteeRegressor, "_predict", interrupted)
     text = run("predict", model, new, "--out", tmp_path / "out.csv", code=130).output
     assert text.endswith("Interrupted. Nothing was written.\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.parquet"]

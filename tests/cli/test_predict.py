@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from command_line import FIT, make_table, read, run, values, with_gaps, write
-from gpcommittee import CommitteeRegressor
+from gpcommittee import CommitteeRegressor, progress
 from gpcommittee.cli.work.predict import full_batches, in_every_row
 from gpcommittee.data import TableRows
+from gpcommittee.prediction import stream
 from gpcommittee.records import FloatArray
 
 OUTPUT = ("mean", "std", "lower", "upper")
@@ -114,6 +115,17 @@ def test_what_is_said(model: Path, tmp_path: Path) -> None:
     text = run("predict", model, data, "--out", tmp_path / "out.csv", "--drop-missing").output
     assert text.startswith("predict: 48 of 48 rows in ")
     assert text.endswith("out.csv; 2 of them empty, for rows with missing values.\n")
+
+
+def test_progress_moves_within_a_batch(model: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PLAIN_INTERVAL", 0.0)
+    monkeypatch.setattr(stream, "CHUNK", 10)
+    text = run("predict", model, new, "--out", tmp_path / "out.csv", "--jobs", "1").output
+    assert [line.split(" rows")[0] for line in text.splitlines()[:3]] == [
+        "predict: 10 of 50",
+        "predict: 20 of 50",
+        "predict: 30 of 50",
+    ]
 
 
 def test_quiet_says_nothing(model: Path, new: Path, tmp_path: Path) -> None:

@@ -104,8 +104,7 @@ def to_columns(
     if isinstance(answer, Refusal):
         raise answer.error
     prediction = scaled(answer.predictions[0], scale)
-    variance = prediction.var_noisy if include_noise else cast(FloatArray, prediction.var_latent).clip(min=0.0)
-    mean, std = prediction.mean, np.sqrt(cast(FloatArray, variance))
+    mean, std = prediction.mean, prediction.std(include_noise)
     values = (mean, std, mean - deviations * std, mean + deviations * std)
     return dict(zip(COLUMNS, values, strict=True))
 

@@ -133,7 +133,7 @@ def chosen_moments(
     like = store.communication(engine).lower
     nodes = [root(rows, experts, like) for rows in nearby_groups(spread, LARGEST_NODE)]
     leaves: list[Node] = []
-    with reporter.stage("predict", sum(map(_steps, nodes))) as stage:
+    with reporter.stage("predict", sum(map(_steps, nodes)), unit="steps") as stage:
         while nodes:
             settled = _settled(job, landmarks, nodes, stage)
             leaves += [node for node in settled if len(node.rows) <= LARGEST_LEAF]

@@ -137,7 +137,7 @@ def nearest_sums(
     kinds = frozenset({rule.experts})
     groups = neighbourhoods(rule, request, engine, nearest)
     sums: list[Sums | None] = [None] * len(groups)
-    with reporter.stage("predict", sum(len(group.experts) for group in groups)) as stage:
+    with reporter.stage("predict", sum(len(group.experts) for group in groups), unit="steps") as stage:
         for portion in store.groups(kinds):
             here = [group.among(portion) for group in groups]
             places = [i for i, experts in enumerate(here) if len(experts)]

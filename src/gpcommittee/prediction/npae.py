@@ -60,7 +60,7 @@ def npae_moments(
     chunks = request.chunks(size)
     outputs = [empty_moments(len(request.X)) for _ in rules]
     work = partial(_chunk_moments, committee, ordered, rules, request)
-    with reporter.stage("predict (NPAE)", len(chunks)) as stage:
+    with reporter.stage("predict (NPAE)", len(chunks), unit="steps") as stage:
         for chunk, results in zip(chunks, engine.map(work, chunks), strict=True):
             for aggregate, output in zip(results, outputs, strict=True):
                 write_moments(output, chunk, aggregate)

@@ -112,7 +112,7 @@ def _moments(
     else:
         experts = most_certain(rules[0].experts, needs.n_chosen, request, store, engine, reporter)
     outputs = [empty_moments(len(request.X)) for _ in rules]
-    with reporter.stage("predict (NPAE)", len(request.X)) as stage:
+    with reporter.stage("predict (NPAE)", len(request.X), unit="points") as stage:
         for rows in groups_of_experts(request.spread(), experts, size, needs, store.budget):
             for output, aggregate in zip(outputs, _of_group(rules, request, store, engine, rows, experts), strict=True):
                 write_moments(output, rows, aggregate)

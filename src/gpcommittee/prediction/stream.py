@@ -132,7 +132,8 @@ def summaries(
     waiting: dict[int, S] = {}
     groups = list(store.groups(summary.kinds, first))
     chunks = request.chunks(_chunk_size(request, engine.batch_memory))
-    with reporter.stage(name, len(chunks) * sum(len(expert_blocks(group)) for group in groups)) as stage:
+    n_tasks = len(chunks) * sum(len(expert_blocks(group)) for group in groups)
+    with reporter.stage(name, n_tasks, unit="steps") as stage:
         for group in groups:
             tasks = [_Task(chunk, block) for chunk in chunks for block in expert_blocks(group)]
             for task, part in _of_blocks(summary, request, store.load(summary.kinds, group, engine), tasks, engine):

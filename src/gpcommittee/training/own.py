@@ -38,7 +38,7 @@ def with_own_variances(committee: Committee, engine: Engine, reporter: Reporter)
     """
     double = replace(committee, own=None).as_type(torch.float64)
     found = [(1.0, 1.0)]
-    with reporter.stage("variances", committee.n_experts) as stage, torch.no_grad():
+    with reporter.stage("variances", committee.n_experts, unit="experts") as stage, torch.no_grad():
         (communication,) = engine.map(partial(factor_base, double), [0])
         stage.advance()
         for one in engine.map(partial(own_variances, double, communication), range(1, committee.n_experts)):

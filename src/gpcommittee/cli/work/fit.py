@@ -217,7 +217,9 @@ def _chosen_kernel(model: CommitteeRegressor) -> str:
     lines = [("", "objective", "criterion")]
     lines += [(name, f"{score.objective:.4f}", f"{score.criterion:.4f}") for name, score in scores]
     table = "\n".join(f"    {name:<20}" + "".join(f"{value:>11}" for value in values) for name, *values in lines)
-    return f"{model.kernel_name_}, by nats per row on {counted(scores[0][1].n_rows, 'row')}\n{table}"
+    return (
+        f"{model.kernel_name_}, by nats per row on {counted(scores[0][1].n_rows, 'row')}, the fewer the better\n{table}"
+    )
 
 
 def _own(own: OwnVariances) -> str:

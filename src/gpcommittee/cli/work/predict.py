@@ -15,7 +15,7 @@ from gpcommittee.cli.work.talk import counted, refuse_same_file, say
 from gpcommittee.data import TableRows, check_output, check_table, iter_batches, open_table, write_table
 from gpcommittee.distributed import open_points
 from gpcommittee.metrics import half_width_in_deviations
-from gpcommittee.progress import Stage, reporter_for
+from gpcommittee.progress import PartOf, Reporter, Stage, reporter_for
 from gpcommittee.records import FloatArray, IntArray
 
 OUTPUT = ("mean", "std", "lower", "upper")
@@ -73,8 +73,9 @@ def predict_table(named: NamedModel, data: Path, out: Path, wanted: Wanted, *, b
     n_complete = check_table(source, named.columns, drop_missing=wanted.drop_missing)
     n_rows = source.count_rows() if wanted.drop_missing else n_complete
     parts = iter_batches(source, named.columns, drop_missing=wanted.drop_missing, batch_rows=batch_rows)
-    with reporter_for(0 if quiet else 1).stage("predict", n_complete, unit="rows") as stage:
-        predictions = _predictions(named, full_batches(parts, batch_rows), wanted, deviations, stage)
+    reporter = reporter_for(0 if quiet else 1)
+    with reporter.stage("predict", n_complete, unit="rows") as stage:
+        predictions = _predictions(named, full_batches(parts, batch_rows), wanted, deviations, reporter, stage)
         n_written = write_table(out, OUTPUT, in_every_row(predictions, n_rows))
     say(_last_line(out, n_written, n_written - n_complete), quiet=quiet)
 
@@ -133,13 +134,15 @@ def _predictions(
     batches: Iterable[tuple[IntArray, FloatArray]],
     wanted: Wanted,
     deviations: float,
+    reporter: Reporter,
     stage: Stage,
 ) -> Iterator[tuple[IntArray, Batch]]:
+    rule = wanted.aggregation or named.regressor.aggregation
     for rows, X in batches:
-        mean, std = named.regressor.predict(
-            named.inputs(X), return_std=True, aggregation=wanted.aggregation, include_noise=not wanted.latent
-        )
-        stage.advance(len(rows))
+        part = PartOf(reporter, stage, len(rows))
+        [prediction] = named.regressor._predict(named.inputs(X), [rule], mean_only=False, reporter=part)
+        part.reach(1.0)
+        mean, std = prediction.mean, prediction.std(include_noise=not wanted.latent)
         values = (mean, std, mean - deviations * std, mean + deviations * std)
         yield rows, dict(zip(OUTPUT, values, strict=True))
 
