@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpcommittee.prediction.nearest import AUTO_NEAREST
+
 
 @dataclass(frozen=True)
 class Options:
@@ -27,7 +29,7 @@ class Options:
     tolerance : float
         Of the second pass there.
     nearest : int
-        Experts at each point in the third.
+        Experts at each point in the third; by default as many as the library sums.
     rows, plan_test_rows : int
         Training and test rows of geoid and electric in ``plan``.
     kin40k_rows : int or None
@@ -46,7 +48,7 @@ class Options:
     test_rows: int = 20_000
     full_rows: int = 2_048
     tolerance: float = 1e-3
-    nearest: int = 32
+    nearest: int = AUTO_NEAREST
     rows: int = 50_000
     plan_test_rows: int = 20_000
     kin40k_rows: int | None = None

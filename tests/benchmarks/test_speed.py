@@ -74,7 +74,7 @@ def test_scaling_has_every_size_and_its_growth_from_the_smallest() -> None:
     assert [row["n_experts"] for row in full] == list(TINY.experts)
     assert [row["n_rows"] for row in full] == [75, 150]
     assert full[0]["growth"] == 1.0
-    assert {row["summed"] for row in rows} == {"all", "all, to 0.001", "32 nearest"}
+    assert {row["summed"] for row in rows} == {"all", "all, to 0.001", "64 nearest"}
     assert_shown("scaling", rows)
 
 
