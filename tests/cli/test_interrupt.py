@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 import gpcommittee
 from command_line import make_table, read, run, write
 from gpcommittee import CommitteeRegressor
+from gpcommittee.cli.outcome import outcome
 
 # A shell without job control has its background processes ignore interrupts, and they hand that on.
 HEED_INTERRUPTS = """
@@ -57,17 +59,18 @@ def _wait_for_lines(checkpoint: Path, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_fit_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     data = write(make_table(400), tmp_path / "train.parquet")
     checkpoint, model = tmp_path / "fit.log", tmp_path / "model.gpc"
     command = [*arguments(tmp_path), "--checkpoint", str(checkpoint)]
     code, error = stopped(command, checkpoint, how)
     assert not model.exists()
-    if how is signal.SIGINT:
-        assert code == 130
+    if how is not signal.SIGKILL:
+        assert code == {signal.SIGINT: 130, signal.SIGTERM: 143}[how]
+        said = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}[how]
         assert error.endswith(
-            f"Interrupted. No model was written; the same command goes on from the checkpoint {checkpoint}.\n"
+            f"{said}. No model was written; the same command goes on from the checkpoint {checkpoint}.\n"
         )
     assert "evaluations from the checkpoint" in run(*command).stderr
     resumed = CommitteeRegressor.load(model)
@@ -103,3 +106,31 @@ def test_an_interrupted_prediction_leaves_no_file(
     text = run("predict", model, new, "--out", tmp_path / "out.csv", code=130).output
     assert text.endswith("Interrupted. Nothing was written.\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.parquet"]
+
+
+def test_a_terminated_prediction_leaves_no_file(
+    model: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def terminated(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(PATIENCE)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(CommitteeRegressor, "_predict", terminated)
+    text = run("predict", model, new, "--out", tmp_path / "out.csv", code=143).output
+    assert text.endswith("Terminated. Nothing was written.\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.parquet"]
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_termination_is_heeded_in_the_main_thread_alone() -> None:
+    codes: list[int] = []
+
+    def work() -> None:
+        with outcome():
+            codes.append(0)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert codes == [0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ import typer
 
 from gpcommittee.errors import GPCommitteeError, GPCommitteeWarning
 
-ERROR, INTERRUPTED = 1, 130
+ERROR, INTERRUPTED, TERMINATED = 1, 130, 143
 
 _OPTION_OF = {
     "Calibrate with more rows": "Fit with more --conformal-rows",
@@ -55,7 +57,7 @@ def outcome(*, quiet: bool = False, after_interrupt: str = "Nothing was written.
     typer.Exit
         With the exit code, when the work failed or was interrupted.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _heeding_termination():
         _show_own_warnings(quiet)
         try:
             yield
@@ -65,8 +67,31 @@ def outcome(*, quiet: bool = False, after_interrupt: str = "Nothing was written.
             _leave(ERROR, f"error: {_one_line(error)}")
         except MemoryError as error:
             _leave(ERROR, f"error: out of memory. {_one_line(error)}")
+        except _Terminated:
+            _leave(TERMINATED, f"Terminated. {after_interrupt}".rstrip())
         except KeyboardInterrupt:
             _leave(INTERRUPTED, f"Interrupted. {after_interrupt}".rstrip())
+
+
+class _Terminated(KeyboardInterrupt):
+    """The request to end that ``kill`` and batch systems send."""
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise _Terminated
+
+
+@contextmanager
+def _heeding_termination() -> Iterator[None]:
+    """End on a request to terminate as on an interrupt, which cleans up; the main thread alone can."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _leave(code: int, message: str) -> NoReturn:
