@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from gpcommittee._intervals import IntervalMixin
 from gpcommittee._on_cluster import cluster_of
 from gpcommittee.aggregation import Rule
-from gpcommittee.cluster.stream import COLUMNS, identity_of, submitter, to_columns
-from gpcommittee.data import ColumnPlan
+from gpcommittee.cluster.stream import identity_of, submitter, to_columns
+from gpcommittee.data import PREDICTION_COLUMNS, ColumnPlan
 from gpcommittee.distributed import RowSource, Streamed, open_points, stream_predictions
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.metrics import half_width_in_deviations
@@ -114,7 +114,7 @@ def predict_source(
         folder,
         submit=submit,
         to_columns=partial(to_columns, deviations=known, scale=scale, include_noise=include_noise),
-        columns=COLUMNS,
+        columns=PREDICTION_COLUMNS,
         model=identity_of(rows, told, rule, known, scale, include_noise),
         reporter=model._reporter(),
         batch_points=batch_points,

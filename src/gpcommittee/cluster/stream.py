@@ -15,6 +15,7 @@ from gpcommittee.cluster.restricted import submit_restricted
 from gpcommittee.cluster.sharded import ShardedRows, digests
 from gpcommittee.cluster.tasks import Refusal
 from gpcommittee.cluster.worker import Model
+from gpcommittee.data import prediction_columns
 from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.prediction import scaled
 from gpcommittee.records import FloatArray
@@ -22,9 +23,6 @@ from gpcommittee.training.checkpoint import fingerprint
 
 if TYPE_CHECKING:
     from distributed import Future
-
-COLUMNS = ("mean", "std", "lower", "upper")
-"""Of a file of predictions."""
 
 
 def submitter(
@@ -103,10 +101,7 @@ def to_columns(
     """
     if isinstance(answer, Refusal):
         raise answer.error
-    prediction = scaled(answer.predictions[0], scale)
-    mean, std = prediction.mean, prediction.std(include_noise)
-    values = (mean, std, mean - deviations * std, mean + deviations * std)
-    return dict(zip(COLUMNS, values, strict=True))
+    return prediction_columns(scaled(answer.predictions[0], scale), deviations, include_noise)
 
 
 def identity_of(rows: ShardedRows, model: Model, *question: object) -> str:

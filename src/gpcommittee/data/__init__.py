@@ -4,6 +4,7 @@ from gpcommittee.data._moments import PartMoments, part_moments
 from gpcommittee.data.columns import plan_columns
 from gpcommittee.data.dates import date_parts, warn_constant_dates
 from gpcommittee.data.plan import ColumnPlan
+from gpcommittee.data.predicted import PREDICTION_COLUMNS, prediction_columns
 from gpcommittee.data.rows import Rows
 from gpcommittee.data.scaling import (
     merged_standardisation,
@@ -19,6 +20,7 @@ from gpcommittee.data.validation import check_finite, check_numeric, check_unmas
 from gpcommittee.data.writing import check_output, write_table
 
 __all__ = [
+    "PREDICTION_COLUMNS",
     "ColumnPlan",
     "PartMoments",
     "Rows",
@@ -35,6 +37,7 @@ __all__ = [
     "open_table",
     "part_moments",
     "plan_columns",
+    "prediction_columns",
     "read_table",
     "restore_mean",
     "restore_variance",

@@ -12,13 +12,20 @@ from gpcommittee._partitions import predict_source
 from gpcommittee.cli.work.cluster import refuse_folder
 from gpcommittee.cli.work.model import NamedModel
 from gpcommittee.cli.work.talk import counted, refuse_same_file, say
-from gpcommittee.data import TableRows, check_output, check_table, iter_batches, open_table, write_table
+from gpcommittee.data import (
+    PREDICTION_COLUMNS,
+    TableRows,
+    check_output,
+    check_table,
+    iter_batches,
+    open_table,
+    prediction_columns,
+    write_table,
+)
 from gpcommittee.distributed import open_points
 from gpcommittee.metrics import half_width_in_deviations
 from gpcommittee.progress import PartOf, Reporter, Stage, reporter_for
 from gpcommittee.records import FloatArray, IntArray
-
-OUTPUT = ("mean", "std", "lower", "upper")
 
 Batch = dict[str, FloatArray]
 
@@ -76,7 +83,7 @@ def predict_table(named: NamedModel, data: Path, out: Path, wanted: Wanted, *, b
     reporter = reporter_for(0 if quiet else 1)
     with reporter.stage("predict", n_complete, unit="rows") as stage:
         predictions = _predictions(named, full_batches(parts, batch_rows), wanted, deviations, reporter, stage)
-        n_written = write_table(out, OUTPUT, in_every_row(predictions, n_rows))
+        n_written = write_table(out, PREDICTION_COLUMNS, in_every_row(predictions, n_rows))
     say(_last_line(out, n_written, n_written - n_complete), quiet=quiet)
 
 
@@ -120,7 +127,7 @@ def in_every_row(predictions: Iterable[tuple[IntArray, Batch]], n_rows: int) -> 
         yield {name: _placed(values, rows - first, stop - first) for name, values in batch.items()}
         first = stop
     if first < n_rows:
-        yield {name: np.full(n_rows - first, np.nan) for name in OUTPUT}
+        yield {name: np.full(n_rows - first, np.nan) for name in PREDICTION_COLUMNS}
 
 
 def _placed(values: FloatArray, places: IntArray, n_rows: int) -> FloatArray:
@@ -142,9 +149,7 @@ def _predictions(
         part = PartOf(reporter, stage, len(rows))
         [prediction] = named.regressor._predict(named.inputs(X), [rule], mean_only=False, reporter=part)
         part.reach(1.0)
-        mean, std = prediction.mean, prediction.std(include_noise=not wanted.latent)
-        values = (mean, std, mean - deviations * std, mean + deviations * std)
-        yield rows, dict(zip(OUTPUT, values, strict=True))
+        yield rows, prediction_columns(prediction, deviations, include_noise=not wanted.latent)
 
 
 def _deviations(named: NamedModel, wanted: Wanted) -> float:
