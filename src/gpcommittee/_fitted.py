@@ -181,9 +181,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         """Predictions of rules, reported as ``verbose`` says or to a reporter."""
         check_is_fitted(self)
         rules = self._rules(aggregations)
-        return self._predict_checked(
-            checked_inputs(self, X), rules, mean_only, reporter or self._reporter(), stacklevel=5
-        )
+        return self._predict_checked(checked_inputs(self, X), rules, mean_only, stacklevel=5, reporter=reporter)
 
     def _rules(self, aggregations: Sequence[str | Rule]) -> list[Rule]:
         if isinstance(aggregations, str):
@@ -191,9 +189,14 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         return [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
 
     def _predict_checked(
-        self, inputs: FloatArray, rules: Sequence[Rule], mean_only: bool, reporter: Reporter, stacklevel: int
+        self,
+        inputs: FloatArray,
+        rules: Sequence[Rule],
+        mean_only: bool,
+        stacklevel: int,
+        reporter: Reporter | None = None,
     ) -> list[Prediction]:
-        tolerance = check_not_negative("tolerance", self.tolerance)
+        reporter, tolerance = reporter or self._reporter(), check_not_negative("tolerance", self.tolerance)
         scales = None if mean_only else self._scales(rules, reporter)
         cluster = cluster_of(self.engine)
         if cluster is not None:

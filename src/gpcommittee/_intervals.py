@@ -62,7 +62,7 @@ class IntervalMixin(FittedState):
         check_is_fitted(self)
         inputs, target = checked_observations(self, X, y)
         rules = self._rules([self.aggregation] if aggregations is None else aggregations)
-        predictions = self._predict_checked(inputs, rules, mean_only=False, reporter=self._reporter(), stacklevel=4)
+        predictions = self._predict_checked(inputs, rules, mean_only=False, stacklevel=4)
         used = self.calibration, float(self.tolerance), self.nearest_experts
         self._set_conformal(conformal_scores(rules, predictions, target, *used))
         return self

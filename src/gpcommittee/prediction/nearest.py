@@ -219,17 +219,15 @@ def add_faded(
     """
 
     @torch.no_grad()
-    def at_rows(task: tuple[int, Tensor]) -> Moments:
-        expert, rows = task
+    def at_rows(task: tuple[int, Tensor, Tensor]) -> Moments:
+        expert, rows, _ = task
         return view.at(rows).moments(expert)[rule.experts]
 
-    rows_of = [column.nonzero()[:, 0] for column in share.unbind(dim=1)]
-    columns = [column for column, rows in enumerate(rows_of) if len(rows)]
-    found = map_parts(engine, at_rows, [(experts[column], rows_of[column]) for column in columns])
-    for column, moments in zip(columns, found, strict=True):
-        rows = rows_of[column]
-        faded = _blended(rule, view.context, moments, rows, share[rows, column])
-        total = add(rule, total, faded, view.context, view.number(experts[column]))
+    near = ((expert, own.nonzero()[:, 0], own) for expert, own in zip(experts, share.unbind(dim=1), strict=True))
+    tasks = [(expert, rows, own[rows]) for expert, rows, own in near if len(rows)]
+    for (expert, rows, own), moments in zip(tasks, map_parts(engine, at_rows, tasks), strict=True):
+        faded = _blended(rule, view.context, moments, rows, own)
+        total = add(rule, total, faded, view.context, view.number(expert))
     return total
 
 
