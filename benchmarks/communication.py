@@ -23,12 +23,13 @@ from gpcommittee.training.metric import input_scales
 
 from benchmarks._data import load_rows
 from benchmarks._machine import provenance
+from benchmarks._pivots import pivots
 from gpcommittee import CommitteeRegressor
 from gpcommittee.datasets import RegressionData
 from gpcommittee.errors import GPCommitteeWarning
 from gpcommittee.experts import Committee
 from gpcommittee.metrics import score_report
-from gpcommittee.prediction.nearby import nearby_groups, pivoted_basis
+from gpcommittee.prediction.nearby import nearby_groups
 from gpcommittee.records import FloatArray, IntArray
 
 RESULTS = Path(__file__).parent / "results"
@@ -99,8 +100,8 @@ def pivoted(rows: Rows, generator: np.random.Generator) -> IntArray:
     x = rows.committee.kernel.tensor(rows.X[some])
     with torch.no_grad():
         variance = rows.committee.prior_variance(x)
-        basis = pivoted_basis(variance, lambda i: rows.committee.covariance(x, x[i : i + 1])[:, 0], rows.size, 0.0)
-    found = some[basis.pivots.numpy()]
+        chosen = pivots(variance, lambda i: rows.committee.covariance(x, x[i : i + 1])[:, 0], rows.size)
+    found = some[chosen]
     return np.concatenate([found, np.setdiff1d(some, found)[: rows.size - len(found)]])
 
 

@@ -103,11 +103,11 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         are also multiplied by one number for each rule, by which its errors are as large as it says on up to 1,000 rows
         that are held out of all experts and given back. None: variances as the aggregation rule gives them.
     tolerance : float, default=0.0
-        Largest change that leaving experts out may make to a prediction of GRBCM, RBCM or BCM: of the mean in predicted
-        standard deviations, of the variance relative to it. Only experts that matter at a test point are computed, so
-        that a prediction costs little more with many experts than with few; within the tolerance it may then depend on
-        the points predicted along with it. 0, with fewer than 50 experts, with variances of their own, in float32 and
-        on CUDA: every expert at every point.
+        Largest change against the sum over all experts that a prediction of GRBCM, RBCM or BCM may have: of the mean in
+        predicted standard deviations, of the variance relative to it. Experts far from a test point are then compressed
+        to a few of their rows, or left out, which saves much of the work where rows are divided by their inputs; within
+        the tolerance a prediction may depend on the points predicted along with it. 0, with fewer than 50 experts, with
+        variances of their own, in float32 and on CUDA: every expert at every point.
     nearest_experts : int, "auto" or "all", default="auto"
         Experts that GRBCM, RBCM and BCM sum at a test point: those whose rows are nearest to it in the kernel's metric,
         fading towards the farthest of them, so that a prediction costs the same however many experts there are; all

@@ -109,22 +109,27 @@ def test_single_precision_halves_the_experts_arrays() -> None:
 CHOOSING = replace(CASE, sizes=np.full(64, 500.0), n_test=100_000, n_features=3, tolerance=1e-3, budget=1e8)
 
 
-def test_landmarks_and_what_waits_for_factors_are_held_to_a_tolerance() -> None:
+WAITING = 8 * (500 + 3 + 24) + 64
+"""Bytes of a point that waits for factors: what it knows of the communication rows, and a byte for each expert."""
+
+
+def looking(n_points: int) -> int:
+    """Bytes while points look at the experts, 8 of them with 64 rows each at a time."""
+    return 8 * 8 * 64 * (500 + 3 * n_points) + n_points * (8 * 500 + 44 * 64)
+
+
+def test_compressed_experts_and_what_waits_for_factors_are_held_to_a_tolerance() -> None:
     every, chosen = (predict_memory(replace(CHOOSING, tolerance=t), KEPT) for t in (0.0, 1e-3))
-    landmarks = 64 * 192 * (3 + 500 + 192) * 8
-    assert chosen.factors - every.factors == pytest.approx(ALLOCATOR_OVERHEAD * landmarks)
-    sample = 8 * (4096 * (128 + 3 + 8) + 144 * (500 + 3 + 2 * 64) + 128**2)
-    sampling = 8 * 4096 * (500 + 4 * 512)
-    assert chosen.workers == 2 * max(sampling, 8 * (1024 * (500 + 2 * 4096) + 4096 * 500)) + 1e8 / 8 + 16 * sample
-    assert chosen.results == 100_000 * 8 * (3 + 16)
-    assert (chosen.data, chosen.interpreter) == (every.data, every.interpreter)
+    far_field = 64 * 64 * (3 + 500 + 64 + 1) * 8
+    assert chosen.factors - every.factors == pytest.approx(ALLOCATOR_OVERHEAD * far_field)
+    evaluating = 8 * 1024 * (2 * 500 + 2 * 500)
+    assert chosen.workers == 2 * max(looking(1024), evaluating) + 1e8 / 8 + 16 * 1024 * WAITING
+    assert (chosen.results, chosen.data, chosen.interpreter) == (every.results, every.data, every.interpreter)
 
 
 def test_few_test_points_are_all_that_can_wait() -> None:
     one = replace(CHOOSING, n_test=1000, n_workers=1)
-    sample = 8 * (1000 * (128 + 3 + 8) + 144 * (500 + 3 + 2 * 64) + 128**2)
-    leaf = 8 * 1000 * (1.125 * 64 + 500 + 3 + 8)
-    assert predict_memory(one, KEPT).workers == 8 * (1000 * (500 + 2 * 4096) + 4096 * 500) + max(sample, leaf)
+    assert predict_memory(one, KEPT).workers == max(looking(1000), 8 * 1000 * (2 * 500 + 2 * 500)) + 1000 * WAITING
 
 
 @pytest.mark.parametrize(
@@ -150,7 +155,7 @@ def test_rules_with_a_reference_choose(name: str) -> None:
 
 def test_what_no_communication_rows_are_coupled_to_is_smaller() -> None:
     grbcm, rbcm = (predict_memory(replace(CHOOSING, rule=make_rule(name)), KEPT) for name in ("grbcm", "rbcm"))
-    assert grbcm.factors - rbcm.factors == pytest.approx(ALLOCATOR_OVERHEAD * 64 * 192 * 500 * 8)
+    assert grbcm.factors - rbcm.factors == pytest.approx(ALLOCATOR_OVERHEAD * 64 * 64 * 500 * 8)
     assert rbcm.workers < grbcm.workers
 
 

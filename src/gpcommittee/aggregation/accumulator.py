@@ -141,6 +141,24 @@ def single(term: Term) -> Accumulator:
     return Accumulator.of(1, (term.weight * value for value in term.summed), term)
 
 
+def summed(term: Term) -> Accumulator:
+    """The accumulator of several terms.
+
+    Parameters
+    ----------
+    term : Term
+        Each of shape (n_points, n_experts).
+
+    Returns
+    -------
+    Accumulator
+        Each of shape (n_points,).
+    """
+    lead = term.precision.argmax(dim=1, keepdim=True)
+    best = Term(*(values.gather(1, lead)[:, 0] for values in term.values))
+    return Accumulator.of(term.weight.shape[1], ((term.weight * values).sum(dim=1) for values in term.summed), best)
+
+
 def averaged(term: Term) -> Accumulator:
     """The average of one term.
 

@@ -261,7 +261,7 @@ MemoryBudget = Annotated[
     ),
 ]
 TOLERANCE_HELP = (
-    "Change of a prediction, in its standard deviations, for which experts that hardly matter are left out; as in "
+    "Change of a prediction, in its standard deviations, for which far experts are compressed or left out; as in "
     "0.001, and 0 for every expert. For grbcm, rbcm and bcm with at least 50 experts."
 )
 Tolerance = Annotated[

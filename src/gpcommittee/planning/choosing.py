@@ -1,7 +1,8 @@
 """Memory of a prediction that chooses its experts to a tolerance.
 
-As many pivots, landmarks and candidates are counted as there can be: how many there are depends on how smooth the data
-are, which is known only afterwards. So is the time, of which nothing is said here.
+As many experts are counted as there can be, seen by every group of test points and evaluated somewhere in it: how many
+there are depends on how smooth the data are, which is known only afterwards. So is the time, of which nothing is said
+here.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ from dataclasses import dataclass
 
 from gpcommittee.aggregation import Reference
 from gpcommittee.planning.case import Case
-from gpcommittee.prediction.chosen import LARGEST_LEAF, LARGEST_NODE, SAMPLES_SHARE, TOGETHER
-from gpcommittee.prediction.landmarks import AT_ONCE, MOST
-from gpcommittee.prediction.node import CHECKS, PIVOTS, POINTS_PER_PIVOT
+from gpcommittee.prediction.chosen import GROUP, HELD_SHARE, TOGETHER
+from gpcommittee.prediction.compressing import MOST
+from gpcommittee.prediction.far_field import AT_ONCE
 from gpcommittee.prediction.predict import FEWEST_EXPERTS
 from gpcommittee.prediction.selection import selectable
 
 DOUBLE = 8
 
-NODE_VALUES = 8
-"""Numbers per test point of a node: its row and its sum, those of the most certain expert among it."""
+GROUP_VALUES = 24
+"""Numbers per test point of a group that waits: its row, what the reference says, its sum and another to be merged."""
 
-BASIS_ARRAYS = 4
-"""Arrays of points by pivots that are alive while a sample is taken, at most: the pivots' coordinates, those of fewer
-pivots, and two more for what they leave or for their weights."""
+PAIR_BYTES = 44
+"""Bytes of a point and an expert while a group looks: gain, shift and step of the distance; changes, once more joined
+and twice more to be ordered; masks."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +33,17 @@ class ChoosingMemory:
 
     Attributes
     ----------
-    landmarks : float
+    far_field : float
         Of all experts, kept with the model.
     held : float
-        Samples of nodes, or leaves, that wait for factors.
+        Groups of test points that wait for factors.
     worker : float
         Temporary arrays of one worker.
     per_point : float
         Of each test point, throughout.
     """
 
-    landmarks: float
+    far_field: float
     held: float
     worker: float
     per_point: float
@@ -66,62 +67,38 @@ def choosing_memory(case: Case, live: int) -> ChoosingMemory:
     live : int
         Covariances of points and rows that are alive at once, at most.
     """
-    known = _known(case)
-    landmarks = min(MOST, float(case.sizes.max()))
-    at_once = min(AT_ONCE, len(case.sizes) * landmarks)
+    rows = min(MOST, float(case.sizes.max()))
     return ChoosingMemory(
-        landmarks=DOUBLE * len(case.sizes) * landmarks * (case.n_features + known + landmarks),
-        held=max(_held(case, LARGEST_NODE, _sample_values(case)), _held(case, LARGEST_LEAF, _leaf_values(case))),
-        worker=DOUBLE * max(_sampling_values(case, live), _estimating_values(case, live, at_once)),
-        per_point=DOUBLE * max(3.0 * case.n_features + NODE_VALUES, case.n_features + 2.0 * NODE_VALUES),
+        far_field=DOUBLE * len(case.sizes) * rows * (case.n_features + _known(case) + rows + 1),
+        held=_held(case),
+        worker=max(_looking(case, live, rows), _evaluating(case, live)),
+        per_point=DOUBLE * 3.0 * case.n_features,
     )
 
 
-def _held(case: Case, largest: int, values: float) -> float:
-    """Bytes of all nodes of a size, or of as many as are held before their memory is counted."""
-    n_bytes = DOUBLE * values
-    n_nodes = -(-case.n_test // largest)
-    return min(n_nodes * n_bytes, SAMPLES_SHARE * case.budget + TOGETHER * n_bytes)
+def _held(case: Case) -> float:
+    """Bytes of all groups, or of as many as are held before their memory is counted; a byte for each expert."""
+    of_point = DOUBLE * (_known(case) + case.n_features + GROUP_VALUES) + len(case.sizes)
+    n_bytes = _points(case) * of_point
+    return min(case.n_test * of_point, HELD_SHARE * case.budget + TOGETHER * n_bytes)
 
 
-def _sample_values(case: Case) -> float:
-    """Numbers of the sample of a node that is not rough: weights, pivots and checks, what every expert says there."""
-    points, pivots = _points(case, LARGEST_NODE), _smooth_pivots(case)
-    seen = _known(case) + case.n_features + 2.0 * len(case.sizes)
-    return points * (pivots + case.n_features + NODE_VALUES) + (pivots + CHECKS) * seen + pivots**2
+def _looking(case: Case, live: int, rows: float) -> float:
+    """Bytes that one worker holds while a group of points looks."""
+    at_once = min(AT_ONCE, len(case.sizes)) * rows
+    of_rows = DOUBLE * at_once * (_known(case) + _points(case) * (live + 1))
+    return of_rows + _points(case) * (DOUBLE * _known(case) + PAIR_BYTES * len(case.sizes))
 
 
-def _leaf_values(case: Case) -> float:
-    """Numbers of a leaf: estimated gains, where they are needed (a byte each), and the view of the points."""
-    return _points(case, LARGEST_LEAF) * (1.125 * len(case.sizes) + _known(case) + case.n_features + NODE_VALUES)
+def _evaluating(case: Case, live: int) -> float:
+    """Bytes that one worker holds while it evaluates experts at a group of points."""
+    return DOUBLE * _points(case) * (2 * _known(case) + live * float(case.sizes.max()))
 
 
-def _sampling_values(case: Case, live: int) -> float:
-    """Numbers that one worker holds while it takes a sample."""
-    points, known = _points(case, LARGEST_NODE), _known(case)
-    return points * max(live * known, known + BASIS_ARRAYS * _pivots(case))
-
-
-def _estimating_values(case: Case, live: int, at_once: float) -> float:
-    """Numbers that one worker holds while it estimates by landmarks, or while it evaluates, what experts know."""
-    points, known = _points(case, LARGEST_LEAF), _known(case)
-    of_landmarks = points * (known + live * at_once) + at_once * known
-    return max(of_landmarks, points * (2 * known + live * float(case.sizes.max())))
-
-
-def _points(case: Case, largest: int) -> float:
-    return float(min(largest, case.n_test))
-
-
-def _pivots(case: Case) -> float:
-    return max(_points(case, LARGEST_NODE) / POINTS_PER_PIVOT, _smooth_pivots(case))
-
-
-def _smooth_pivots(case: Case) -> float:
-    """Pivots of a node that is not rough, at most."""
-    return min(float(PIVOTS), 2 * _points(case, LARGEST_NODE) / POINTS_PER_PIVOT)
+def _points(case: Case) -> float:
+    return float(min(GROUP, case.n_test))
 
 
 def _known(case: Case) -> float:
-    """Communication rows to which test points and landmarks are coupled."""
+    """Communication rows to which points and rows are coupled."""
     return float(case.sizes[0]) if case.rule.reference is Reference.COMMUNICATION else 0.0

@@ -86,7 +86,7 @@ class Memory:
     data : float
         Training and test rows in all copies that are alive, the caller's own included.
     factors : float
-        Factors of the experts, the holes between them, and landmarks, where a tolerance takes them.
+        Factors of the experts, the holes between them, and compressed experts, where a tolerance takes them.
     workers : float
         Temporary arrays of all workers, and what waits for factors, where a tolerance makes it wait.
     results : float
@@ -166,7 +166,7 @@ def predict_memory(case: Case, factors: FactorPlan) -> Memory:
     return Memory(
         interpreter=INTERPRETER_BYTES,
         data=_given_bytes(replace(case, from_table=False)) + _rows_bytes(case, case.itemsize) + test_rows,
-        factors=ALLOCATOR_OVERHEAD * (factors.resident + choosing.landmarks),
+        factors=ALLOCATOR_OVERHEAD * (factors.resident + choosing.far_field),
         workers=case.n_workers * max(_worker_bytes(case), choosing.worker) + choosing.held,
         results=float(case.n_test * max(RESULT_VALUES * DOUBLE + waiting + ordered, choosing.per_point)),
     )

@@ -101,9 +101,25 @@ def within_reach(boxes: Boxes, experts: IntArray, points: FloatArray, k: int) ->
     """
     low, high = points.min(axis=0), points.max(axis=0)
     lower, upper = boxes.lower[experts], boxes.upper[experts]
-    least = np.square(np.maximum(np.maximum(lower - high, low - upper), 0.0)).sum(axis=1)
+    least = distances_of_boxes(boxes, experts, points)
     most = np.square(np.maximum(np.maximum(lower - low, high - upper), 0.0)).sum(axis=1)
     found: IntArray = experts[least <= np.partition(most, k - 1)[k - 1]]
+    return found
+
+
+def distances_of_boxes(boxes: Boxes, experts: IntArray, points: FloatArray) -> FloatArray:
+    """Squared distance of the box around some points to each expert's box, shape (n_experts,).
+
+    Parameters
+    ----------
+    boxes : Boxes
+    experts : ndarray of int64, shape (n_experts,)
+    points : ndarray, shape (n_points, n_features)
+        Divided by the boxes' scales.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    outside = np.maximum(boxes.lower[experts] - high, low - boxes.upper[experts])
+    found: FloatArray = np.square(np.maximum(outside, 0.0)).sum(axis=1)
     return found
 
 

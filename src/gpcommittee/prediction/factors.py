@@ -17,7 +17,7 @@ from gpcommittee.engines.allocator import give_back_freed_memory
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
 from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
-from gpcommittee.prediction.landmarks import Landmarks
+from gpcommittee.prediction.far_field import FarField
 from gpcommittee.prediction.together import factor_batches
 
 EXPERT_BLOCK = 16
@@ -60,8 +60,8 @@ class FactorStore:
         May be changed between predictions.
     largest_jitter : float
         Largest jitter that a factor needed so far, as a share of the mean prior variance.
-    landmarks : dict of Experts to dict of int to Landmarks
-        Of experts, by the form in which they are summed; found when a prediction to a tolerance first needs them.
+    far_fields : dict of Experts to FarField
+        By the form in which experts are summed; made when a prediction to a tolerance first needs them.
     boxes : Boxes or None
         Around the experts' rows; found when a prediction by the nearest experts first needs them.
     in_double : set of int
@@ -73,7 +73,7 @@ class FactorStore:
         self.budget = budget
         self.calibrated = calibrated
         self.largest_jitter = 0.0
-        self.landmarks: dict[Experts, Mapping[int, Landmarks]] = {}
+        self.far_fields: dict[Experts, FarField] = {}
         self.boxes: Boxes | None = None
         self.in_double: set[int] = set()
         self._factoring = Factoring(committee, calibrated)
@@ -154,6 +154,11 @@ class FactorStore:
             {e: f for (_, e), f in loaded.items() if isinstance(f, BaseFactor)},
             {e: f for (_, e), f in loaded.items() if isinstance(f, AugmentedFactor)},
         )
+
+    def of_kind(self, kind: Experts, experts: Sequence[int], engine: Engine) -> Mapping[int, Factor]:
+        """Factors of one kind alone, as `load`."""
+        loaded = self.load(frozenset({kind}), experts, engine)
+        return loaded.augmented if kind is Experts.AUGMENTED else loaded.base
 
     def doubled(self) -> FactorStore:
         """A store of the same committee in float64, with the same budget."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor, zeros_like
@@ -51,32 +50,19 @@ class ReferenceView:
     def projection(self) -> Projection:
         """The communication expert's, which is the reference of augmented experts."""
         if self.whitened is None:
-            raise ValueError("The prior is the reference here, or whitened covariances were left out.")
+            raise ValueError("The prior is the reference here.")
         return Projection(self.whitened, self.reference)
-
-    def without_whitened(self) -> ReferenceView:
-        """The same without its largest part."""
-        return ReferenceView(self.x, self.prior, self.reference, None)
 
     def context(self, rule: AdditiveRule, noise_variance: float) -> Context:
         """What the rule takes from it."""
         communication = self.reference if rule.reference is Reference.COMMUNICATION else None
         return Context(self.prior, communication, noise_variance)
 
-    def column(self, committee: Committee) -> Callable[[int], Tensor]:
-        """Covariance of all points with one of them, given the reference."""
 
-        def column(row: int) -> Tensor:
-            covariance = committee.covariance(self.x, self.x[row : row + 1])[:, 0]
-            return covariance if self.whitened is None else covariance - self.whitened @ self.whitened[row]
-
-        return column
-
-
-def view(committee: Committee, rule: AdditiveRule, communication: BaseFactor, x: Tensor) -> ReferenceView:
-    """The view of the rule's reference."""
+def view(committee: Committee, reference: Reference, communication: BaseFactor, x: Tensor) -> ReferenceView:
+    """The view of a reference."""
     prior = committee.prior_variance(x)
-    if rule.reference is Reference.PRIOR:
+    if reference is Reference.PRIOR:
         return ReferenceView(x, prior, Moments(zeros_like(prior), prior), None)
     projection = project(committee, communication, x, prior)
     return ReferenceView(x, prior, projection.moments, projection.whitened)

@@ -219,7 +219,7 @@ def _of_group(
     factors = store.load(frozenset({kind}), union.tolist(), engine)
     known: Mapping[int, Factor] = factors.augmented if kind is Experts.AUGMENTED else factors.base
     with torch.no_grad():
-        (at,) = engine.map(partial(view, committee, same, factors.communication), [request.points(rows)])
+        (at,) = engine.map(partial(view, committee, same.reference, factors.communication), [request.points(rows)])
         chosen = torch.from_numpy(experts[rows]).to(at.x.device)
         seen = dict(zip(union.tolist(), engine.map(partial(see, committee, known, at, chosen), union), strict=True))
         means, covariance = joint_moments(committee, seen, chosen, engine)

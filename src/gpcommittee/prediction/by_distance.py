@@ -1,0 +1,66 @@
+"""The largest of something at a distance or beyond it, in steps of the square root of two."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpcommittee.records import FloatArray
+
+StepArray = NDArray[np.int8]
+
+N_STEPS = 16
+"""Distances told apart: less than 1 in the kernel's metric, up to the root of 2, up to 2, ..., beyond 128."""
+
+POOLED = 0.5
+"""Quantile of all experts below which no expert's value is trusted: few are known of one."""
+
+
+def step_of(squares: FloatArray) -> StepArray:
+    """Number of the step that each squared distance falls into, 0 for the nearest."""
+    with np.errstate(divide="ignore"):
+        steps = np.floor(np.log2(squares)) + 1
+    found: StepArray = np.clip(steps, 0, N_STEPS - 1).astype(np.int8)
+    return found
+
+
+def largest_beyond(values: FloatArray, squares: FloatArray) -> FloatArray:
+    """The largest value at each step or beyond, shape (N_STEPS,): infinite at the first and nearer than any is known.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Not negative.
+    squares : ndarray, shape (n,)
+        Squared distances at which they are known.
+
+    Examples
+    --------
+    >>> found = largest_beyond(np.array([3.0, 1.0, 2.0]), np.array([2.0, 4.0, 16.0]))
+    >>> found[step_of(np.array([0.5, 1.0, 2.0, 4.0, 16.0, 1e9]))].tolist()
+    [inf, inf, 3.0, 2.0, 2.0, 2.0]
+    """
+    found = np.zeros(N_STEPS)
+    if len(values) == 0:
+        return np.full(N_STEPS, np.inf)
+    steps = step_of(squares)
+    np.maximum.at(found, steps, values)
+    found = np.maximum.accumulate(found[::-1])[::-1]
+    found[steps.max() :] = found[steps.max()]
+    found[: max(1, steps.min())] = np.inf
+    return found
+
+
+def pooled(largest: FloatArray) -> FloatArray:
+    """The largest values of all experts, none below what most of them have.
+
+    Parameters
+    ----------
+    largest : ndarray, shape (n_experts, N_STEPS)
+
+    Returns
+    -------
+    ndarray, shape (n_experts, N_STEPS)
+    """
+    usual = [np.quantile(known, POOLED) if len(known := step[np.isfinite(step)]) else np.inf for step in largest.T]
+    return np.maximum(largest, usual)

@@ -1,0 +1,134 @@
+"""Compress all experts of a committee."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import partial
+
+import numpy as np
+import torch
+
+from gpcommittee.aggregation import Experts, Reference
+from gpcommittee.engines import Engine
+from gpcommittee.experts import AugmentedFactor
+from gpcommittee.prediction.boxes import Boxes
+from gpcommittee.prediction.by_distance import N_STEPS, pooled
+from gpcommittee.prediction.compression import Compressed, Elsewhere, Largest, compress, numerical_rank, outside
+from gpcommittee.prediction.factoring import Factor
+from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.far_field import FarField
+from gpcommittee.prediction.reference_view import view
+from gpcommittee.progress import Stage
+from gpcommittee.records import IntArray
+
+ELSEWHERE = 4096
+"""Rows of the committee from which points elsewhere are taken."""
+
+MOST = 64
+"""Most rows that stand for an expert."""
+
+PROBED = 32
+"""Experts whose ranks say how many rows stand for each."""
+
+STEP = 8
+"""Of that number."""
+
+
+def far_field(store: FactorStore, boxes: Boxes, kind: Experts, engine: Engine, stage: Stage) -> FarField:
+    """Compress all experts of a committee.
+
+    Parameters
+    ----------
+    store : FactorStore
+    boxes : Boxes
+    kind : Experts
+        AUGMENTED: given the communication rows; BASE: given the prior.
+    engine : Engine
+    stage : Stage
+        Advances by one for each expert.
+
+    Returns
+    -------
+    FarField
+    """
+    committee = store.committee
+    experts = np.arange(1 if kind is Experts.AUGMENTED else 0, committee.n_experts)
+    elsewhere = _elsewhere(store, boxes, kind, engine)
+    p = _n_rows(store, boxes, kind, elsewhere, experts, engine)
+    known = 0 if kind is Experts.BASE else len(store.communication(engine).X)
+    zeros = partial(committee.X.new_zeros, len(experts))
+    field = FarField(
+        experts,
+        zeros(p, committee.X.shape[1]),
+        None if kind is Experts.BASE else zeros(p, known),
+        zeros(),
+        _unknown(experts),
+        zeros(p, p + 1),
+        _unknown(experts),
+    )
+
+    def fill(factors: Mapping[int, Factor], number: int) -> None:
+        expert = int(experts[number])
+        factor = factors[expert]
+        field.log_dispersion[number] = np.log(factor.dispersion)
+        compressed = compress(committee, factor, *outside(elsewhere, boxes, expert), p)
+        if compressed is not None:
+            _keep(field, number, factor, compressed)
+
+    for group in store.groups(frozenset({kind})):
+        numbers = np.flatnonzero(np.isin(experts, np.array(group)))
+        factors = store.of_kind(kind, experts[numbers].tolist(), engine)
+        for _ in engine.map(torch.no_grad()(partial(fill, factors)), numbers.tolist()):
+            stage.advance()
+    return replace(field, known=_pooled(field.known), errors=_pooled(field.errors))
+
+
+def _unknown(experts: IntArray) -> Largest:
+    return Largest(*(np.full((len(experts), N_STEPS), np.inf) for _ in fields(Largest)))
+
+
+def _pooled(largest: Largest) -> Largest:
+    return Largest(pooled(largest.gain), pooled(largest.shift))
+
+
+def _keep(field: FarField, number: int, factor: Factor, compressed: Compressed) -> None:
+    rows, p = torch.from_numpy(compressed.rows), len(compressed.rows)
+    field.X[number, :p] = factor.X[rows]
+    if field.coupling is not None and isinstance(factor, AugmentedFactor):
+        field.coupling[number, :p] = factor.coupling[rows]
+    field.map[number, :p, :p] = compressed.map[:, :-1]
+    field.map[number, :p, -1] = compressed.map[:, -1]
+    _copy(field.known, number, compressed.known)
+    _copy(field.errors, number, compressed.errors)
+
+
+def _copy(into: Largest, number: int, largest: Largest) -> None:
+    into.gain[number], into.shift[number] = largest.gain, largest.shift
+
+
+def _elsewhere(store: FactorStore, boxes: Boxes, kind: Experts, engine: Engine) -> Elsewhere:
+    """Rows of the whole committee, evenly over its experts."""
+    X = store.committee.X
+    numbers = np.unique(np.linspace(0, len(X) - 1, ELSEWHERE).astype(np.int64))
+    x = X[torch.from_numpy(numbers)]
+    reference = Reference.PRIOR if kind is Experts.BASE else Reference.COMMUNICATION
+    with torch.no_grad():
+        points = view(store.committee, reference, store.communication(engine), x)
+    return Elsewhere(points, x.numpy() / boxes.scales)
+
+
+def _n_rows(
+    store: FactorStore, boxes: Boxes, kind: Experts, elsewhere: Elsewhere, experts: IntArray, engine: Engine
+) -> int:
+    """Rows that stand for each expert: enough for half of some that are tried."""
+    probed: list[int] = np.unique(np.linspace(experts[0], experts[-1], PROBED).astype(np.int64)).tolist()
+    factors = store.of_kind(kind, probed, engine)
+
+    @torch.no_grad()
+    def needed(expert: int) -> int:
+        seen, _ = outside(elsewhere, boxes, expert)
+        return numerical_rank(store.committee, factors[expert], seen) if len(seen.squares) else 1
+
+    ranks = list(engine.map(needed, probed))
+    return min(MOST, STEP * -(-int(np.median(ranks)) // STEP))

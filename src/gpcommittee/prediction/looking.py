@@ -1,0 +1,298 @@
+"""What nearby test points see of a committee: far experts compressed, and where the others have to be evaluated.
+
+Experts are taken from those that may matter most: what one may add that is left out is known by its distance, and once
+all that is left cannot change the outcome, it is left out. A compressed expert is summed as it is where all that are
+summed so are off by little enough together; from the largest, errors are mended by evaluating the expert itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, empty, finish, merge
+from gpcommittee.aggregation.accumulator import summed
+from gpcommittee.aggregation.rule import term_of
+from gpcommittee.experts import BaseFactor, Committee
+from gpcommittee.experts.base import floor_variance
+from gpcommittee.prediction.boxes import Boxes, distances, distances_of_boxes, within_reach
+from gpcommittee.prediction.by_distance import StepArray, step_of
+from gpcommittee.prediction.certainty import SIGMAS, Doubt, Extent, Measure, doubt
+from gpcommittee.prediction.far_field import FarField
+from gpcommittee.prediction.nearby import nearby_groups
+from gpcommittee.prediction.reference_view import ReferenceView, view
+from gpcommittee.prediction.selection import always_needed, as_columns, leads_best
+from gpcommittee.prediction.sight import Sight
+from gpcommittee.records import FloatArray, IntArray
+from gpcommittee.scratch import Scratch
+
+TOGETHER = 32
+"""Experts that are looked at before it is asked whether the others matter."""
+
+FINE = 128
+"""Points around which one box is laid, to find how near experts are to any of them."""
+
+LEFT_OUT = 0.2
+"""Share of the tolerance for all experts that are left out."""
+
+OFF = 0.6
+"""Share for the errors of those that are compressed, where they have random signs."""
+
+ALIKE = 3.0
+"""Times the tolerance for their sum, were all of one sign: the errors reckoned with are the largest seen, four times
+those met in all."""
+
+LED = 0.2
+"""Share for an error of the one that leads."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A committee to be seen by points.
+
+    Attributes
+    ----------
+    committee : Committee
+    rule : AdditiveRule
+    communication : BaseFactor
+    boxes : Boxes
+    field : FarField
+    extent : Extent
+        Of the experts, for the rule.
+    """
+
+    committee: Committee
+    rule: AdditiveRule
+    communication: BaseFactor
+    boxes: Boxes
+    field: FarField
+    extent: Extent
+
+
+@dataclass(frozen=True)
+class _Some:
+    """What some experts say from afar.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64, shape (k,)
+        Places in the far field.
+    steps : ndarray of int8, shape (n_points, k)
+        Of the distances.
+    gain, shift : Tensor, shape (n_points, k)
+    """
+
+    numbers: IntArray
+    steps: StepArray
+    gain: Tensor
+    shift: Tensor
+
+
+def look(scene: Scene, x: Tensor, tolerance: float) -> Sight:
+    """What some nearby points see.
+
+    Parameters
+    ----------
+    scene : Scene
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    tolerance : float
+
+    Returns
+    -------
+    Sight
+    """
+    with torch.no_grad():
+        observer = _Observer.at(scene, x)
+        seen, total = observer.that_matter(LEFT_OUT * tolerance)
+        evaluated = observer.to_be_evaluated(seen, observer.measure(total), tolerance)
+        total = empty(observer.points.prior)
+        for some, exact in zip(seen, evaluated, strict=True):
+            total = merge(total, observer.sum(some, ~exact))
+        return observer.sight(total, seen, evaluated)
+
+
+@dataclass(frozen=True)
+class _Observer:
+    """Test points that look at a scene.
+
+    Attributes
+    ----------
+    scene : Scene
+    points : ReferenceView
+    context : Context
+    places : ndarray, shape (n_points, n_features)
+        Divided by the boxes' scales.
+    nearest : ndarray, shape (n_points,)
+        Distance to the nearest box.
+    """
+
+    scene: Scene
+    points: ReferenceView
+    context: Context
+    places: FloatArray
+    nearest: FloatArray
+
+    @classmethod
+    def at(cls, scene: Scene, x: Tensor) -> _Observer:
+        points = view(scene.committee, scene.rule.reference, scene.communication, x)
+        context = points.context(scene.rule, scene.committee.noise_variance)
+        places = x.numpy() / scene.boxes.scales
+        return cls(scene, points, context, places, _nearest(scene.boxes, scene.field.experts, places))
+
+    def that_matter(self, allowance: float) -> tuple[list[_Some], Accumulator]:
+        """Experts from the one that may matter most, and the sum of what they know for sure."""
+        order, may_add = self._from_the_most()
+        seen: list[_Some] = []
+        total, scratch = empty(self.points.prior), Scratch()
+        for start in range(0, len(order), TOGETHER):
+            if self._negligible(may_add[:, start], self.measure(total), allowance):
+                break
+            seen.append(self._see(order[start : start + TOGETHER], scratch))
+            total = merge(total, self._sum(seen[-1], self._surely(seen[-1])))
+        return seen, total
+
+    def _from_the_most(self) -> tuple[IntArray, FloatArray]:
+        """Places of experts, from the one that may add most, and what all from each on may add together."""
+        precision, shift = self.scene.extent.at(step_of(self._least_squares()))
+        order = np.argsort(-np.maximum(precision, shift), kind="stable")
+        order = order[~np.isin(self.scene.field.experts[order], always_needed(self.scene.rule))]
+        scale = 1 + self.scene.field.log_dispersion[torch.from_numpy(order)].abs().numpy()
+        of_shift = np.sqrt(_sums_from(np.square(shift[order])))
+        return order, np.stack([_sums_from(precision[order] * scale), of_shift])
+
+    def _squares(self, numbers: IntArray) -> FloatArray:
+        """Squared distances to boxes, that of the nearest one taken off: rows seen from elsewhere lie in some box."""
+        squares = distances(self.scene.boxes, self.scene.field.experts[numbers], self.places)
+        if not self.nearest.any():
+            return squares
+        return np.square(np.sqrt(squares) - self.nearest[:, None])
+
+    def _least_squares(self) -> FloatArray:
+        """The least of them that each expert may have at any of the points, shape (n_experts,)."""
+        found = np.full(len(self.scene.field.experts), np.inf)
+        for rows in nearby_groups(self.places, FINE):
+            squares = distances_of_boxes(self.scene.boxes, self.scene.field.experts, self.places[rows])
+            least = np.square(np.maximum(np.sqrt(squares) - self.nearest[rows].max(), 0.0))
+            np.minimum(found, least, out=found)
+        return found
+
+    def _negligible(self, may_add: FloatArray, measure: Measure, allowance: float) -> bool:
+        """Whether experts that may add so much, for a reference of variance 1, change too little to be seen."""
+        if not np.isfinite(may_add).all():
+            return False
+        precision, shift = may_add.tolist()
+        reference = self.points.reference.var_latent
+        of_reference = self.scene.rule.at_level(reference, self.context)
+        of_mean = SIGMAS * shift * reference.sqrt() * measure.mean + precision * measure.moved
+        changes = torch.maximum(of_mean, precision * measure.variance * measure.scale) / of_reference
+        return bool(changes.max() <= allowance)
+
+    def measure(self, total: Accumulator) -> Measure:
+        """By how much more in a sum would change the outcome."""
+        outcome = finish(self.scene.rule, total, self.context)
+        return Measure.of(self.scene.rule, self.points, outcome, self.context)
+
+    def _see(self, numbers: IntArray, scratch: Scratch) -> _Some:
+        gain, shift = self.scene.field.says(self.scene.committee, self.points, numbers, scratch)
+        reference = self.points.reference.var_latent[:, None]
+        return _Some(numbers, step_of(self._squares(numbers)), torch.minimum(gain, reference), shift)
+
+    def _errors(self, some: _Some) -> tuple[Tensor, Tensor]:
+        """Of gain and shift, infinite where an expert is too near for its compressed form to be trusted."""
+        errors, reference = self.scene.field.errors, self.points.reference.var_latent[:, None]
+        gain, shift = (values[some.numbers, some.steps] for values in (errors.gain, errors.shift))
+        return torch.from_numpy(gain) * reference, torch.from_numpy(shift) * reference.sqrt()
+
+    def to_be_evaluated(self, seen: list[_Some], measure: Measure, tolerance: float) -> list[Tensor]:
+        """Where experts have to be evaluated, each of shape (n_points, k)."""
+        if not seen:
+            return []
+        changes = torch.cat([self._changes(some, measure) for some in seen], dim=1)
+        evaluated = changes > _largest_kept(changes, tolerance)[:, None]
+        parts = evaluated.split([len(some.numbers) for some in seen], dim=1)
+        if leads_best(self.scene.rule):
+            surely = torch.stack([self._surely(some).amax(dim=1) for some in seen]).amax(dim=0)
+            leading = (self._may_lead(some, surely, measure, tolerance) for some in seen)
+            return [part | led for part, led in zip(parts, leading, strict=True)]
+        return list(parts)
+
+    def _changes(self, some: _Some, measure: Measure) -> Tensor:
+        """What errors of compressed experts may change, infinite where these are not known."""
+        errors = self._errors(some)
+        known = errors[0].isfinite()
+        gain, shift = (error.where(known, 0.0) for error in errors)
+        doubts = self._doubt((some.gain, some.shift), (gain, shift))
+        return measure.changes(doubts, self._dispersion(some)).where(known, torch.inf).float()
+
+    def _dispersion(self, some: _Some) -> Tensor:
+        return 1 + self.scene.field.log_dispersion[torch.from_numpy(some.numbers)].abs()
+
+    def _doubt(self, said: tuple[Tensor, Tensor], errors: tuple[Tensor, Tensor], weight: float | None = None) -> Doubt:
+        reference = self.points.reference.var_latent[:, None]
+        return doubt(self.scene.rule, as_columns(self.context), reference, said, errors, weight)
+
+    def _surely(self, some: _Some) -> Tensor:
+        """Gain that some experts have for sure."""
+        return (some.gain - self._errors(some)[0]).clamp_min(0.0)
+
+    def _may_lead(self, some: _Some, surely: Tensor, measure: Measure, tolerance: float) -> Tensor:
+        """Experts that may be the most certain one, and where it matters."""
+        gain, shift = self._errors(some)
+        most = some.gain + gain
+        nothing = torch.zeros_like(gain)
+        leading = self._doubt((nothing, nothing), (most, some.shift.abs() + shift), 1.0)
+        matters = measure.changes(leading, self._dispersion(some)) > LED * tolerance
+        return (most >= surely[:, None]) & matters
+
+    def sum(self, some: _Some, where: Tensor) -> Accumulator:
+        """Sum of compressed experts where they are good enough."""
+        return self._sum(some, some.gain.where(where, 0.0))
+
+    def _sum(self, some: _Some, gain: Tensor) -> Accumulator:
+        """With another gain, and no shift where there is none."""
+        reference, columns = self.points.reference, as_columns(self.context)
+        shift = some.shift.where(gain > 0, 0.0)
+        variance = floor_variance(reference.var_latent[:, None] - gain, columns.prior_variance)
+        dispersion = self.scene.field.log_dispersion[torch.from_numpy(some.numbers)]
+        return summed(term_of(self.scene.rule, reference.mean[:, None] + shift, variance, dispersion, 0.0, columns, -1))
+
+    def sight(self, total: Accumulator, seen: list[_Some], evaluated: list[Tensor]) -> Sight:
+        """What is seen, with the experts that have to be evaluated."""
+        always = np.array(always_needed(self.scene.rule), dtype=np.int64)
+        wheres = [*evaluated, torch.ones(len(self.points.x), len(always), dtype=torch.bool)]
+        numbers = [*(self.scene.field.experts[some.numbers] for some in seen), always]
+        where, experts = torch.cat(wheres, dim=1), np.concatenate(numbers)
+        order = np.argsort(experts)
+        order = order[where.any(dim=0).numpy()[order]]
+        return Sight(self.points, total, experts[order], where[:, torch.from_numpy(order)])
+
+
+def _nearest(boxes: Boxes, experts: IntArray, places: FloatArray) -> FloatArray:
+    """Distance of each point to the nearest box."""
+    found = np.empty(len(places))
+    for rows in nearby_groups(places, FINE):
+        near = within_reach(boxes, experts, places[rows], 1)
+        found[rows] = np.sqrt(distances(boxes, near, places[rows]).min(axis=1))
+    return found
+
+
+def _sums_from(values: FloatArray) -> FloatArray:
+    """Of each value and all after it."""
+    return np.cumsum(values[::-1])[::-1]
+
+
+def _largest_kept(changes: Tensor, tolerance: float) -> Tensor:
+    """The largest of the small changes of each point that together stay within the tolerance; -1 if none does.
+
+    Of random sign they add up in quadrature. Where the data are not as the kernel says their signs may all be the same.
+    """
+    ordered = np.sort(changes.numpy(), axis=1)
+    within = np.sqrt(np.cumsum(np.square(ordered), axis=1)) <= OFF / SIGMAS * tolerance
+    within &= np.cumsum(ordered, axis=1) <= ALIKE * tolerance
+    count = within.sum(axis=1)
+    last = ordered[np.arange(len(ordered)), np.maximum(count - 1, 0)]
+    return torch.from_numpy(np.where(count > 0, last, -1.0))
