@@ -274,9 +274,5 @@ def _average(first: Accumulator, second: Accumulator, log_first: Tensor, log_sec
 def _more_certain(first: Term | None, second: Term | None) -> Term | None:
     if first is None or second is None:
         return first or second
-    return choose(second.precision > first.precision, second, first)
-
-
-def choose(condition: Tensor, first: Term, second: Term) -> Term:
-    """The first term where a condition of shape (n_points,) holds, the second elsewhere."""
-    return Term(*(torch.where(condition, a, b) for a, b in zip(first.values, second.values, strict=True)))
+    more = second.precision > first.precision
+    return Term(*(torch.where(more, b, a) for a, b in zip(first.values, second.values, strict=True)))

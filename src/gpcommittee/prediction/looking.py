@@ -243,10 +243,12 @@ class _Observer:
         """Experts that may be the most certain one, and where it matters."""
         gain, shift = self._errors(some)
         most = some.gain + gain
+        may = most >= surely[:, None]
+        if not may.any():
+            return may
         nothing = torch.zeros_like(gain)
         leading = self._doubt((nothing, nothing), (most, some.shift.abs() + shift), 1.0)
-        matters = measure.changes(leading, self._dispersion(some)) > LED * tolerance
-        return (most >= surely[:, None]) & matters
+        return may & (measure.changes(leading, self._dispersion(some)) > LED * tolerance)
 
     def sum(self, some: _Some, where: Tensor) -> Accumulator:
         """Sum of compressed experts where they are good enough."""
