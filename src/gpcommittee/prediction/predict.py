@@ -24,7 +24,7 @@ from gpcommittee.records import FloatArray, Prediction, Standardisation
 
 FEWEST_EXPERTS = 50
 """Experts below which choosing among them is not worth the effort: with 20 experts on kin40k it took half as long again
-as computing all of them, with 63 on the geoid a seventh of the time."""
+as computing all of them, with 64 on the geoid a sixth of the time."""
 
 
 def predict_rules(
