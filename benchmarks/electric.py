@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from gpcommittee.records import FloatArray
 RESULTS = Path(__file__).parent / "results"
 TRAIN_ROWS = 1_800_000
 
-TO_TOLERANCE: dict[str, object] = {"expert_size": 250, "communication_size": 250, "memory_budget": 8.0}
+TO_TOLERANCE: dict[str, Any] = {"expert_size": 250, "communication_size": 250, "memory_budget": 8.0}
 """Experts small enough for the factors of all of them to be kept."""
 
 COMPARED = 500
@@ -66,7 +66,7 @@ def line(what: str, taken: Taken, seconds: float, peak: float, n_jobs: int) -> s
 def page(
     data: RegressionData,
     model: CommitteeRegressor,
-    settings: Mapping[str, object],
+    settings: Mapping[str, Any],
     report: ScoreReport,
     plan: Plan,
     fit: Taken,
@@ -75,12 +75,14 @@ def page(
 ) -> str:
     """The result."""
     n_jobs = model.n_jobs or 1
+    to_tolerance = f' ELECTRIC_ARGS="--tolerance {settings["tolerance"]:g}"' if "tolerance" in settings else ""
+    command = f"make bench-electric{to_tolerance}"
     said = ", ".join(f"{name}={value}" for name, value in settings.items())
     stages = " -> ".join(str(stage.n_experts) for stage in model.training_.stages) if model.training_ else "none"
     return "\n".join(
         [
             "# All of electric\n",
-            f"`make bench-electric`: `CommitteeRegressor({said})` "
+            f"`{command}`: `CommitteeRegressor({said})` "
             f"on {len(data.X_train):,} rows of {data.X_train.shape[1]} inputs, {len(data.X_test):,} held out. "
             f"Planned at {plan.machine_rate / 1e9:.0f} GFLOP/s, measured before the fit.\n",
             "<!-- table -->\n",
@@ -119,12 +121,12 @@ def main() -> None:
     parser.add_argument("--tolerance", type=float, default=0.0)
     arguments = parser.parse_args()
     data = load_rows("electric", arguments.rows, arguments.test_rows, 0, None)
-    settings: dict[str, object] = {"n_jobs": arguments.jobs, "memory_budget": arguments.memory_budget}
+    settings: dict[str, Any] = {"n_jobs": arguments.jobs, "memory_budget": arguments.memory_budget}
     if arguments.tolerance > 0:
         settings |= {**TO_TOLERANCE, "tolerance": arguments.tolerance}
-    plan = plan_fit(len(data.X_train), data.X_train.shape[1], len(data.X_test), **settings)  # type: ignore[arg-type]
+    plan = plan_fit(len(data.X_train), data.X_train.shape[1], len(data.X_test), **settings)
     settings["random_state"] = 0
-    regressor = CommitteeRegressor(verbose=1, **settings)  # type: ignore[arg-type]
+    regressor = CommitteeRegressor(verbose=1, **settings)
     model, fit = measured(lambda: regressor.fit(data.X_train, data.y_train))
     (mean, std), predict = measured(lambda: model.predict(data.X_test, return_std=True))
     moments = {"y_train_mean": float(data.y_train.mean()), "y_train_var": float(data.y_train.var())}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from committees import identity_scaling
-from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, Context, Experts, Reference
+from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, Context, Reference
 from gpcommittee.aggregation.rule import term_of
 from gpcommittee.engines import SerialEngine
 from gpcommittee.experts import Committee
@@ -32,10 +32,10 @@ from smooth_committees import committee_on, make_committee, points
 RULES: list[AdditiveRule] = [GRBCM(), GRBCM(level="observation"), RBCM(), BCM()]
 
 
-def compressed(committee: Committee, kind: Experts) -> tuple[FarField, FactorStore]:
+def compressed(committee: Committee, rule: AdditiveRule) -> tuple[FarField, FactorStore]:
     store = FactorStore(committee, 1e9, calibrated=True)
     with SilentReporter().stage("predict") as stage:
-        return far_field(store, boxes_around(committee), kind, SerialEngine(), stage), store
+        return far_field(rule, store, boxes_around(committee), SerialEngine(), stage), store
 
 
 def means(committee: Committee, x: FloatArray, tolerance: float) -> FloatArray:
@@ -45,16 +45,15 @@ def means(committee: Committee, x: FloatArray, tolerance: float) -> FloatArray:
     return found.mean
 
 
-@pytest.mark.parametrize("kind", [Experts.AUGMENTED, Experts.BASE])
+@pytest.mark.parametrize("rule", [GRBCM(), RBCM()], ids=str)
 @pytest.mark.parametrize(("kernel", "usual"), [("squared_exponential", 1e-3), ("matern12", 1e-2)])
-def test_compressed_experts_say_what_the_experts_say(kind: Experts, kernel: str, usual: float) -> None:
+def test_compressed_experts_say_what_the_experts_say(rule: AdditiveRule, kernel: str, usual: float) -> None:
     committee = make_committee(40, 60, kernel=kernel, lengthscale=0.5)
-    field, store = compressed(committee, kind)
+    field, store = compressed(committee, rule)
     x = torch.from_numpy(points(200))
-    reference = Reference.PRIOR if kind is Experts.BASE else Reference.COMMUNICATION
-    at = view(committee, reference, store.communication(SerialEngine()), x)
+    at = view(committee, rule.reference, store.communication(SerialEngine()), x)
     gain, shift = field.says(committee, at, np.arange(len(field.experts)), Scratch())
-    factors = store.of_kind(kind, field.experts.tolist(), SerialEngine())
+    factors = store.of_kind(rule.experts, field.experts.tolist(), SerialEngine())
     moments = [evaluated_moments(committee, factors[expert], at, Scratch()) for expert in field.experts.tolist()]
     boxes = boxes_around(committee)
     steps = step_of(distances(boxes, field.experts, x.numpy() / boxes.scales))
@@ -74,7 +73,7 @@ def test_compressed_experts_say_what_the_experts_say(kind: Experts, kernel: str,
 
 def test_where_all_boxes_overlap_no_expert_is_compressed() -> None:
     committee = make_committee(60, 25, partition="random")
-    field, _ = compressed(committee, Experts.AUGMENTED)
+    field, _ = compressed(committee, GRBCM())
     surely = np.isfinite(field.errors.gain[:, 0])
     assert not surely.any()
     x = points(60)

@@ -87,7 +87,7 @@ def _scene(rule: AdditiveRule, store: FactorStore, engine: Engine, stage: Stage)
     if store.boxes is None:
         store.boxes = boxes_around(store.committee)
     if rule.experts not in store.far_fields:
-        store.far_fields[rule.experts] = far_field(store, store.boxes, rule.experts, engine, stage)
+        store.far_fields[rule.experts] = far_field(rule, store, store.boxes, engine, stage)
     field = store.far_fields[rule.experts]
     return Scene(store.committee, rule, store.communication(engine), store.boxes, field, Extent.of(rule, field.known))
 
@@ -134,7 +134,7 @@ def _evaluate(scene: Scene, store: FactorStore, engine: Engine, waiting: Sequenc
     kind = scene.rule.experts
     wanted = np.unique(np.concatenate([one.sight.experts for one in waiting]))
     for group in store.groups(frozenset({kind})):
-        some = [expert for expert in group if expert in wanted]
+        some = np.intersect1d(wanted, group).tolist()
         if some:
             _add(scene, store.of_kind(kind, some, engine), engine, waiting)
 

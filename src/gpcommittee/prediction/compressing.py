@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 
-from gpcommittee.aggregation import Experts, Reference
+from gpcommittee.aggregation import AdditiveRule, Experts, Reference
 from gpcommittee.engines import Engine
 from gpcommittee.experts import AugmentedFactor
 from gpcommittee.prediction.boxes import Boxes
@@ -18,6 +18,7 @@ from gpcommittee.prediction.compression import Compressed, Elsewhere, Largest, c
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.far_field import FarField
+from gpcommittee.prediction.nearest import summed_experts
 from gpcommittee.prediction.reference_view import view
 from gpcommittee.progress import Stage
 from gpcommittee.records import IntArray
@@ -35,15 +36,14 @@ STEP = 8
 """Of that number."""
 
 
-def far_field(store: FactorStore, boxes: Boxes, kind: Experts, engine: Engine, stage: Stage) -> FarField:
-    """Compress all experts of a committee.
+def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engine, stage: Stage) -> FarField:
+    """Compress all experts that a rule sums, given its reference.
 
     Parameters
     ----------
+    rule : AdditiveRule
     store : FactorStore
     boxes : Boxes
-    kind : Experts
-        AUGMENTED: given the communication rows; BASE: given the prior.
     engine : Engine
     stage : Stage
         Advances by one for each expert.
@@ -52,16 +52,16 @@ def far_field(store: FactorStore, boxes: Boxes, kind: Experts, engine: Engine, s
     -------
     FarField
     """
-    committee = store.committee
-    experts = np.arange(1 if kind is Experts.AUGMENTED else 0, committee.n_experts)
-    elsewhere = _elsewhere(store, boxes, kind, engine)
+    committee, kind = store.committee, rule.experts
+    experts = np.array(summed_experts(rule, committee.n_experts))
+    elsewhere = _elsewhere(rule, store, boxes, engine)
     p = _n_rows(store, boxes, kind, elsewhere, experts, engine)
-    known = 0 if kind is Experts.BASE else len(store.communication(engine).X)
+    coupled = rule.reference is Reference.COMMUNICATION
     zeros = partial(committee.X.new_zeros, len(experts))
     field = FarField(
         experts,
         zeros(p, committee.X.shape[1]),
-        None if kind is Experts.BASE else zeros(p, known),
+        zeros(p, len(store.communication(engine).X)) if coupled else None,
         zeros(),
         _unknown(experts),
         zeros(p, p + 1),
@@ -85,7 +85,7 @@ def far_field(store: FactorStore, boxes: Boxes, kind: Experts, engine: Engine, s
 
 
 def _unknown(experts: IntArray) -> Largest:
-    return Largest(*(np.full((len(experts), N_STEPS), np.inf) for _ in fields(Largest)))
+    return Largest(np.full((len(experts), N_STEPS), np.inf), np.full((len(experts), N_STEPS), np.inf))
 
 
 def _pooled(largest: Largest) -> Largest:
@@ -107,14 +107,13 @@ def _copy(into: Largest, number: int, largest: Largest) -> None:
     into.gain[number], into.shift[number] = largest.gain, largest.shift
 
 
-def _elsewhere(store: FactorStore, boxes: Boxes, kind: Experts, engine: Engine) -> Elsewhere:
+def _elsewhere(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engine) -> Elsewhere:
     """Rows of the whole committee, evenly over its experts."""
     X = store.committee.X
     numbers = np.unique(np.linspace(0, len(X) - 1, ELSEWHERE).astype(np.int64))
     x = X[torch.from_numpy(numbers)]
-    reference = Reference.PRIOR if kind is Experts.BASE else Reference.COMMUNICATION
     with torch.no_grad():
-        points = view(store.committee, reference, store.communication(engine), x)
+        points = view(store.committee, rule.reference, store.communication(engine), x)
     return Elsewhere(points, x.numpy() / boxes.scales)
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from gpcommittee.experts import AugmentedFactor, Committee
-from gpcommittee.linalg import row_sums_of_squares
+from gpcommittee.linalg import row_sums_of_squares, subtract_product, whiten_rows
 from gpcommittee.prediction.boxes import Boxes, distances
 from gpcommittee.prediction.by_distance import largest_beyond
 from gpcommittee.prediction.factoring import Factor
@@ -35,7 +35,7 @@ FEWEST = 24
 """Points outside its box without which an expert is not compressed."""
 
 FINEST = 3e-4
-"""Of the largest, diagonal entry of the QR factorisation below which no row is taken, or in doubt how many are."""
+"""Share of the largest diagonal entry of the QR factorisation below which no more rows are taken."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def compress(committee: Committee, factor: Factor, seen: Outside, checks: Outsid
     map_ = _map(factor, triangle, pivots, len(rows))
     residual = residual_covariance(committee, factor, checks.points)
     told = residual[:, torch.from_numpy(rows)] @ map_
-    whitened = torch.linalg.solve_triangular(factor.lower.mT, residual, upper=True, left=False)
+    whitened = whiten_rows(factor.lower, residual)
     gain, shift = row_sums_of_squares(whitened), whitened @ factor.weights
     errors = _largest(checks, row_sums_of_squares(told[:, :-1]) - gain, told[:, -1] - shift)
     return Compressed(rows, _largest(checks, gain, shift), map_, errors)
@@ -194,5 +194,5 @@ def residual_covariance(committee: Committee, factor: Factor, at: ReferenceView)
     """Covariance of points with an expert's rows given the reference, shape (n_points, m)."""
     covariance = committee.covariance(at.x, factor.X)
     if isinstance(factor, AugmentedFactor):
-        covariance.addmm_(at.projection.whitened, factor.coupling.mT, alpha=-1.0)
+        return subtract_product(covariance, at.projection.whitened, factor.coupling.mT)
     return covariance

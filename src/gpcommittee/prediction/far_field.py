@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from gpcommittee.experts import Committee
+from gpcommittee.linalg import subtract_product
 from gpcommittee.prediction.compression import Largest
 from gpcommittee.prediction.reference_view import ReferenceView
 from gpcommittee.records import IntArray
@@ -77,7 +78,7 @@ class FarField:
         k, p = len(chosen), self.X.shape[1]
         residual = committee.covariance(at.x, self.X[chosen].flatten(0, 1), scratch)
         if self.coupling is not None:
-            residual.addmm_(at.projection.whitened, self.coupling[chosen].flatten(0, 1).mT, alpha=-1.0)
+            residual = subtract_product(residual, at.projection.whitened, self.coupling[chosen].flatten(0, 1).mT)
         told = scratch.take("told", (k, p + 1, len(at.x)), residual)
         torch.bmm(self.map[chosen].mT, residual.view(-1, k, p).permute(1, 2, 0), out=told)
         shift.copy_(told[:, -1])

@@ -18,11 +18,12 @@ from gpcommittee.aggregation.accumulator import summed
 from gpcommittee.aggregation.rule import term_of
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.experts.base import floor_variance
-from gpcommittee.prediction.boxes import Boxes, distances, distances_of_boxes, within_reach
+from gpcommittee.prediction.boxes import Boxes, distances, distances_of_boxes
 from gpcommittee.prediction.by_distance import StepArray, step_of
 from gpcommittee.prediction.certainty import SIGMAS, Doubt, Extent, Measure, doubt
 from gpcommittee.prediction.far_field import FarField
 from gpcommittee.prediction.nearby import nearby_groups
+from gpcommittee.prediction.neighbourhood import FINE, Nearest, neighbourhood_of
 from gpcommittee.prediction.reference_view import ReferenceView, view
 from gpcommittee.prediction.selection import always_needed, as_columns, leads_best
 from gpcommittee.prediction.sight import Sight
@@ -31,9 +32,6 @@ from gpcommittee.scratch import Scratch
 
 TOGETHER = 32
 """Experts that are looked at before it is asked whether the others matter."""
-
-FINE = 128
-"""Points around which one box is laid, to find how near experts are to any of them."""
 
 LEFT_OUT = 0.2
 """Share of the tolerance for all experts that are left out."""
@@ -107,8 +105,8 @@ def look(scene: Scene, x: Tensor, tolerance: float) -> Sight:
     """
     with torch.no_grad():
         observer = _Observer.at(scene, x)
-        seen, total = observer.that_matter(LEFT_OUT * tolerance)
-        evaluated = observer.to_be_evaluated(seen, observer.measure(total), tolerance)
+        seen, total, surely = observer.that_matter(LEFT_OUT * tolerance)
+        evaluated = observer.to_be_evaluated(seen, surely, observer.measure(total), tolerance)
         total = empty(observer.points.prior)
         for some, exact in zip(seen, evaluated, strict=True):
             total = merge(total, observer.sum(some, ~exact))
@@ -141,28 +139,30 @@ class _Observer:
         points = view(scene.committee, scene.rule.reference, scene.communication, x)
         context = points.context(scene.rule, scene.committee.noise_variance)
         places = x.numpy() / scene.boxes.scales
-        return cls(scene, points, context, places, _nearest(scene.boxes, scene.field.experts, places))
+        around = neighbourhood_of(places, Nearest(scene.boxes, 1), scene.field.experts, np.arange(len(places)))
+        return cls(scene, points, context, places, np.sqrt(around.rims))
 
-    def that_matter(self, allowance: float) -> tuple[list[_Some], Accumulator]:
-        """Experts from the one that may matter most, and the sum of what they know for sure."""
+    def that_matter(self, allowance: float) -> tuple[list[_Some], Accumulator, Tensor]:
+        """Experts from the one that may matter most, the sum of what they know for sure, and the largest such gain."""
         order, may_add = self._from_the_most()
         seen: list[_Some] = []
-        total, scratch = empty(self.points.prior), Scratch()
+        total, largest, scratch = empty(self.points.prior), torch.zeros_like(self.points.prior), Scratch()
         for start in range(0, len(order), TOGETHER):
             if self._negligible(may_add[:, start], self.measure(total), allowance):
                 break
-            seen.append(self._see(order[start : start + TOGETHER], scratch))
-            total = merge(total, self._sum(seen[-1], self._surely(seen[-1])))
-        return seen, total
+            some = self._see(order[start : start + TOGETHER], scratch)
+            surely = (some.gain - self._errors(some)[0]).clamp_min(0.0)
+            seen.append(some)
+            total, largest = merge(total, self._sum(some, surely)), torch.maximum(largest, surely.amax(dim=1))
+        return seen, total, largest
 
     def _from_the_most(self) -> tuple[IntArray, FloatArray]:
         """Places of experts, from the one that may add most, and what all from each on may add together."""
         precision, shift = self.scene.extent.at(step_of(self._least_squares()))
         order = np.argsort(-np.maximum(precision, shift), kind="stable")
         order = order[~np.isin(self.scene.field.experts[order], always_needed(self.scene.rule))]
-        scale = 1 + self.scene.field.log_dispersion[torch.from_numpy(order)].abs().numpy()
         of_shift = np.sqrt(_sums_from(np.square(shift[order])))
-        return order, np.stack([_sums_from(precision[order] * scale), of_shift])
+        return order, np.stack([_sums_from(precision[order] * self._dispersion(order).numpy()), of_shift])
 
     def _squares(self, numbers: IntArray) -> FloatArray:
         """Squared distances to boxes, that of the nearest one taken off: rows seen from elsewhere lie in some box."""
@@ -187,9 +187,8 @@ class _Observer:
         precision, shift = may_add.tolist()
         reference = self.points.reference.var_latent
         of_reference = self.scene.rule.at_level(reference, self.context)
-        of_mean = SIGMAS * shift * reference.sqrt() * measure.mean + precision * measure.moved
-        changes = torch.maximum(of_mean, precision * measure.variance * measure.scale) / of_reference
-        return bool(changes.max() <= allowance)
+        together = Doubt(precision / of_reference[:, None], SIGMAS * shift * (reference.sqrt() / of_reference)[:, None])
+        return bool(measure.changes(together, torch.ones_like(reference[:1])).max() <= allowance)
 
     def measure(self, total: Accumulator) -> Measure:
         """By how much more in a sum would change the outcome."""
@@ -207,7 +206,7 @@ class _Observer:
         gain, shift = (values[some.numbers, some.steps] for values in (errors.gain, errors.shift))
         return torch.from_numpy(gain) * reference, torch.from_numpy(shift) * reference.sqrt()
 
-    def to_be_evaluated(self, seen: list[_Some], measure: Measure, tolerance: float) -> list[Tensor]:
+    def to_be_evaluated(self, seen: list[_Some], surely: Tensor, measure: Measure, tolerance: float) -> list[Tensor]:
         """Where experts have to be evaluated, each of shape (n_points, k)."""
         if not seen:
             return []
@@ -215,7 +214,6 @@ class _Observer:
         evaluated = changes > _largest_kept(changes, tolerance)[:, None]
         parts = evaluated.split([len(some.numbers) for some in seen], dim=1)
         if leads_best(self.scene.rule):
-            surely = torch.stack([self._surely(some).amax(dim=1) for some in seen]).amax(dim=0)
             leading = (self._may_lead(some, surely, measure, tolerance) for some in seen)
             return [part | led for part, led in zip(parts, leading, strict=True)]
         return list(parts)
@@ -226,18 +224,15 @@ class _Observer:
         known = errors[0].isfinite()
         gain, shift = (error.where(known, 0.0) for error in errors)
         doubts = self._doubt((some.gain, some.shift), (gain, shift))
-        return measure.changes(doubts, self._dispersion(some)).where(known, torch.inf).float()
+        return measure.changes(doubts, self._dispersion(some.numbers)).where(known, torch.inf).float()
 
-    def _dispersion(self, some: _Some) -> Tensor:
-        return 1 + self.scene.field.log_dispersion[torch.from_numpy(some.numbers)].abs()
+    def _dispersion(self, numbers: IntArray) -> Tensor:
+        """1 and the size of the logarithm of each dispersion."""
+        return 1 + self.scene.field.log_dispersion[torch.from_numpy(numbers)].abs()
 
     def _doubt(self, said: tuple[Tensor, Tensor], errors: tuple[Tensor, Tensor], weight: float | None = None) -> Doubt:
         reference = self.points.reference.var_latent[:, None]
         return doubt(self.scene.rule, as_columns(self.context), reference, said, errors, weight)
-
-    def _surely(self, some: _Some) -> Tensor:
-        """Gain that some experts have for sure."""
-        return (some.gain - self._errors(some)[0]).clamp_min(0.0)
 
     def _may_lead(self, some: _Some, surely: Tensor, measure: Measure, tolerance: float) -> Tensor:
         """Experts that may be the most certain one, and where it matters."""
@@ -248,7 +243,7 @@ class _Observer:
             return may
         nothing = torch.zeros_like(gain)
         leading = self._doubt((nothing, nothing), (most, some.shift.abs() + shift), 1.0)
-        return may & (measure.changes(leading, self._dispersion(some)) > LED * tolerance)
+        return may & (measure.changes(leading, self._dispersion(some.numbers)) > LED * tolerance)
 
     def sum(self, some: _Some, where: Tensor) -> Accumulator:
         """Sum of compressed experts where they are good enough."""
@@ -271,15 +266,6 @@ class _Observer:
         order = np.argsort(experts)
         order = order[where.any(dim=0).numpy()[order]]
         return Sight(self.points, total, experts[order], where[:, torch.from_numpy(order)])
-
-
-def _nearest(boxes: Boxes, experts: IntArray, places: FloatArray) -> FloatArray:
-    """Distance of each point to the nearest box."""
-    found = np.empty(len(places))
-    for rows in nearby_groups(places, FINE):
-        near = within_reach(boxes, experts, places[rows], 1)
-        found[rows] = np.sqrt(distances(boxes, near, places[rows]).min(axis=1))
-    return found
 
 
 def _sums_from(values: FloatArray) -> FloatArray:
