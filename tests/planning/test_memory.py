@@ -115,12 +115,13 @@ WAITING = 8 * (500 + 3 + 24) + 64
 
 def looking(n_points: int) -> int:
     """Bytes while points look at the experts, 8 of them with 64 rows each at a time."""
-    return 8 * 8 * 64 * (500 + 3 * n_points) + n_points * (8 * 500 + 44 * 64)
+    return 8 * 8 * 64 * (500 + 3 * n_points) + n_points * (8 * 500 + 60 * 64)
 
 
 def test_compressed_experts_and_what_waits_for_factors_are_held_to_a_tolerance() -> None:
     every, chosen = (predict_memory(replace(CHOOSING, tolerance=t), KEPT) for t in (0.0, 1e-3))
-    far_field = 64 * 64 * (3 + 500 + 64 + 1) * 8
+    maps = 64 * 65 + 32 * 32.5
+    far_field = 64 * (64 * (3 + 500) + maps) * 8
     assert chosen.factors - every.factors == pytest.approx(ALLOCATOR_OVERHEAD * far_field)
     evaluating = 8 * 1024 * (2 * 500 + 2 * 500)
     assert chosen.workers == 2 * max(looking(1024), evaluating) + 1e8 / 8 + 16 * 1024 * WAITING

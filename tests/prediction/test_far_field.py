@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -45,30 +46,75 @@ def means(committee: Committee, x: FloatArray, tolerance: float) -> FloatArray:
     return found.mean
 
 
+@dataclass(frozen=True)
+class Compared:
+    """Compressed experts and the experts at some points where the first are known: errors, and how far they may be off.
+
+    Attributes
+    ----------
+    known : Tensor of bool, shape (n_points, n_experts)
+    gain, shift : Tensor, shape (n_known,)
+        Errors as shares of the reference's variance and standard deviation.
+    table : tuple of Tensor, shape (n_known,)
+        The largest of either that were seen so far away.
+    off : tuple of Tensor, shape (n_known,)
+        How far either may be off.
+    """
+
+    known: torch.Tensor
+    gain: torch.Tensor
+    shift: torch.Tensor
+    table: tuple[torch.Tensor, torch.Tensor]
+    off: tuple[torch.Tensor, torch.Tensor]
+
+
+def compared(committee: Committee, rule: AdditiveRule, x: torch.Tensor) -> Compared:
+    field, store = compressed(committee, rule)
+    at = view(committee, rule.reference, store.communication(SerialEngine()), x)
+    numbers, boxes = np.arange(len(field.experts)), boxes_around(committee)
+    said = field.says(committee, at, numbers, Scratch())
+    factors = store.of_kind(rule.experts, field.experts.tolist(), SerialEngine())
+    moments = [evaluated_moments(committee, factors[expert], at, Scratch()) for expert in field.experts.tolist()]
+    np.testing.assert_allclose(field.log_dispersion, [np.log(m.dispersion) for m in moments])
+    means, variances = (
+        torch.stack(each, dim=1) for each in zip(*((m.mean, m.var_latent) for m in moments), strict=True)
+    )
+    reference = at.reference.var_latent[:, None]
+    steps = step_of(distances(boxes, field.experts, x.numpy() / boxes.scales))
+    table = tuple(torch.from_numpy(values[numbers, steps]) for values in (field.errors.gain, field.errors.shift))
+    known = table[0].isfinite()
+    off = field.off(said, numbers, steps, reference)
+    return Compared(
+        known,
+        ((torch.minimum(said.gain, reference) - (reference - variances)).abs() / reference)[known],
+        ((said.shift - (means - at.reference.mean[:, None])).abs() / reference.sqrt())[known],
+        (table[0][known], table[1][known]),
+        ((off[0] / reference)[known], (off[1] / reference.sqrt())[known]),
+    )
+
+
 @pytest.mark.parametrize("rule", [GRBCM(), RBCM()], ids=str)
 @pytest.mark.parametrize(("kernel", "usual"), [("squared_exponential", 1e-3), ("matern12", 1e-2)])
 def test_compressed_experts_say_what_the_experts_say(rule: AdditiveRule, kernel: str, usual: float) -> None:
     committee = make_committee(40, 60, kernel=kernel, lengthscale=0.5)
-    field, store = compressed(committee, rule)
-    x = torch.from_numpy(points(200))
-    at = view(committee, rule.reference, store.communication(SerialEngine()), x)
-    gain, shift = field.says(committee, at, np.arange(len(field.experts)), Scratch())
-    factors = store.of_kind(rule.experts, field.experts.tolist(), SerialEngine())
-    moments = [evaluated_moments(committee, factors[expert], at, Scratch()) for expert in field.experts.tolist()]
-    boxes = boxes_around(committee)
-    steps = step_of(distances(boxes, field.experts, x.numpy() / boxes.scales))
-    known = torch.from_numpy(np.isfinite(field.errors.gain[np.arange(len(field.experts)), steps]))
-    means, variances = (
-        torch.stack(each, dim=1) for each in zip(*((m.mean, m.var_latent) for m in moments), strict=True)
-    )
-    of_reference = at.reference.var_latent[:, None]
-    off = (shift - (means - at.reference.mean[:, None])).abs() / of_reference.sqrt()
-    missed = (gain - (of_reference - variances)).abs() / of_reference
-    assert float(known.double().mean()) > 0.2
-    for error in (off[known], missed[known]):
+    found = compared(committee, rule, torch.from_numpy(points(200)))
+    assert float(found.known.double().mean()) > 0.2
+    for error in (found.gain, found.shift):
         assert float(error.median()) <= usual
         assert float(error.max()) <= 0.05
-    np.testing.assert_allclose(field.log_dispersion, [np.log(m.dispersion) for m in moments])
+
+
+@pytest.mark.parametrize("rule", [GRBCM(), RBCM()], ids=str)
+def test_half_of_the_rows_tell_where_a_point_is_like_no_other(rule: AdditiveRule) -> None:
+    generator = np.random.default_rng(0)
+    X, x = (generator.standard_t(2, (n, 5)) for n in (3000, 400))
+    committee = committee_on(X, "tree", n_experts=30, kernel="matern32", lengthscale=3.0, noise=1e-3)
+    found = compared(committee, rule, torch.from_numpy(x))
+    for error, table, off in zip((found.gain, found.shift), found.table, found.off, strict=True):
+        assert (off >= table * (1 - 1e-12)).all()
+        missed, still_missed = (float((error > 4 * largest).double().mean()) for largest in (table, off))
+        assert missed > 0.003
+        assert still_missed < missed / 2
 
 
 def test_where_all_boxes_overlap_no_expert_is_compressed() -> None:
@@ -78,6 +124,15 @@ def test_where_all_boxes_overlap_no_expert_is_compressed() -> None:
     assert not surely.any()
     x = points(60)
     np.testing.assert_allclose(means(committee, x, 0.1), means(committee, x, 0.0), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kernel", ["squared_exponential", "matern12", "matern52"])
+@pytest.mark.parametrize("lengthscale", [1e-4, 1e-3, 1e3, 1e5])
+def test_experts_that_see_nothing_of_each_other_or_all(kernel: str, lengthscale: float) -> None:
+    committee = make_committee(60, 25, kernel=kernel, lengthscale=lengthscale)
+    x = points(60)
+    np.testing.assert_allclose(means(committee, x, 1e-3), means(committee, x, 0.0), atol=1e-5)
 
 
 def test_all_rows_in_one_place_are_summed_in_full() -> None:

@@ -22,9 +22,9 @@ DOUBLE = 8
 GROUP_VALUES = 24
 """Numbers per test point of a group that waits: its row, what the reference says, its sum and another to be merged."""
 
-PAIR_BYTES = 44
-"""Bytes of a point and an expert while a group looks: gain, shift and step of the distance; changes, once more joined
-and twice more to be ordered; masks."""
+PAIR_BYTES = 60
+"""Bytes of a point and an expert while a group looks: gain, shift and how far either may be off; changes, once more
+joined and twice more to be ordered; masks."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ def choosing_memory(case: Case, live: int) -> ChoosingMemory:
         Covariances of points and rows that are alive at once, at most.
     """
     rows = min(MOST, float(case.sizes.max()))
+    maps = rows * (rows + 1) * 5 / 4
     return ChoosingMemory(
-        far_field=DOUBLE * len(case.sizes) * rows * (case.n_features + _known(case) + rows + 1),
+        far_field=DOUBLE * len(case.sizes) * (rows * (case.n_features + _known(case)) + maps),
         held=_held(case),
         worker=max(_looking(case, live, rows), _evaluating(case, live)),
         per_point=DOUBLE * 3.0 * case.n_features,

@@ -52,7 +52,7 @@ def largest_beyond(values: FloatArray, squares: FloatArray) -> FloatArray:
 
 
 def pooled(largest: FloatArray) -> FloatArray:
-    """The largest values of all experts, none below what most of them have.
+    """The largest values of all experts, none below what most of them have, nor below rounding errors.
 
     Parameters
     ----------
@@ -63,4 +63,4 @@ def pooled(largest: FloatArray) -> FloatArray:
     ndarray, shape (n_experts, N_STEPS)
     """
     usual = [np.quantile(known, POOLED) if len(known := step[np.isfinite(step)]) else np.inf for step in largest.T]
-    return np.maximum(largest, usual)
+    return np.maximum(np.maximum(largest, usual), np.finfo(np.float64).eps)

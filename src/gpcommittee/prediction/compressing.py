@@ -8,13 +8,22 @@ from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gpcommittee.aggregation import AdditiveRule, Experts, Reference
 from gpcommittee.engines import Engine
 from gpcommittee.experts import AugmentedFactor
 from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.by_distance import N_STEPS, pooled
-from gpcommittee.prediction.compression import Compressed, Elsewhere, Largest, compress, numerical_rank, outside
+from gpcommittee.prediction.compression import (
+    Compressed,
+    Elsewhere,
+    Largest,
+    compress,
+    half_of,
+    numerical_rank,
+    outside,
+)
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.far_field import FarField
@@ -65,6 +74,7 @@ def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engi
         zeros(),
         _unknown(experts),
         zeros(p, p + 1),
+        zeros(half_of(p), half_of(p) + 1),
         _unknown(experts),
     )
 
@@ -97,10 +107,16 @@ def _keep(field: FarField, number: int, factor: Factor, compressed: Compressed) 
     field.X[number, :p] = factor.X[rows]
     if field.coupling is not None and isinstance(factor, AugmentedFactor):
         field.coupling[number, :p] = factor.coupling[rows]
-    field.map[number, :p, :p] = compressed.map[:, :-1]
-    field.map[number, :p, -1] = compressed.map[:, -1]
+    _fill(field.map[number], compressed.map)
+    _fill(field.half[number], compressed.half)
     _copy(field.known, number, compressed.known)
     _copy(field.errors, number, compressed.errors)
+
+
+def _fill(into: Tensor, map_: Tensor) -> None:
+    """Of an expert with fewer rows than others the rest stays zero."""
+    p = len(map_)
+    into[:p, :p], into[:p, -1] = map_[:, :-1], map_[:, -1]
 
 
 def _copy(into: Largest, number: int, largest: Largest) -> None:
@@ -130,4 +146,4 @@ def _n_rows(
         return numerical_rank(store.committee, factors[expert], seen) if len(seen.squares) else 1
 
     ranks = list(engine.map(needed, probed))
-    return min(MOST, STEP * -(-int(np.median(ranks)) // STEP))
+    return min(MOST, STEP * max(1, -(-int(np.median(ranks)) // STEP)))

@@ -4,7 +4,8 @@ Given the reference (the prior, or the communication rows) let R be the covarian
 m rows. From outside, R is of low rank however rough the kernel is: a QR factorisation with column pivoting picks p rows
 Z with R = R_Z P' nearly (an interpolative decomposition). With L the Cholesky factor of the rows' own covariance and w
 the whitened target, the variance that the expert takes away is |L^-1 P r_Z|^2 and the shift of its mean r_Z' P' L^-T w:
-2 p m_c + 2 p^2 flops instead of 3 m^2. Points elsewhere that took no part in it say how far that is off, by distance.
+2 p m_c + 2 p^2 flops instead of 3 m^2. Points elsewhere that took no part in it say how far that is off, by distance,
+and so does, at every point, the first half of its rows, which tells otherwise where that is like nothing that was seen.
 Cheng, Gimbutas, Martinsson and Rokhlin (2005), "On the compression of low rank matrices".
 """
 
@@ -34,7 +35,7 @@ CHECKS = 3
 FEWEST = 24
 """Points outside its box without which an expert is not compressed."""
 
-FINEST = 3e-4
+FINEST = 3e-6
 """Share of the largest diagonal entry of the QR factorisation below which no more rows are taken."""
 
 
@@ -81,13 +82,16 @@ class Compressed:
         What the expert itself was seen to say.
     map : Tensor, shape (p, p + 1)
         From r_Z to a vector whose square is what the expert takes away of the variance, and to the shift of its mean.
+    half : Tensor, shape (h, h + 1)
+        The same from the first h = ceil(p / 2) of the rows.
     errors : Largest
-        How far that was off.
+        How far the map was off.
     """
 
     rows: IntArray
     known: Largest
     map: Tensor
+    half: Tensor
     errors: Largest
 
 
@@ -145,25 +149,48 @@ def compress(committee: Committee, factor: Factor, seen: Outside, checks: Outsid
     if len(checks.squares) < FEWEST // CHECKS:
         return None
     triangle, pivots = _pivoted(committee, factor, seen)
-    rows = pivots[: max(1, min(most, rank(triangle)))]
+    rows = pivots[: min(most, rank(triangle))]
     map_ = _map(factor, triangle, pivots, len(rows))
     residual = residual_covariance(committee, factor, checks.points)
     told = residual[:, torch.from_numpy(rows)] @ map_
     whitened = whiten_rows(factor.lower, residual)
     gain, shift = row_sums_of_squares(whitened), whitened @ factor.weights
     errors = _largest(checks, row_sums_of_squares(told[:, :-1]) - gain, told[:, -1] - shift)
-    return Compressed(rows, _largest(checks, gain, shift), map_, errors)
+    return Compressed(rows, _largest(checks, gain, shift), map_, _half(map_, triangle), errors)
 
 
 def _map(factor: Factor, triangle: FloatArray, pivots: IntArray, p: int) -> Tensor:
     """From the covariance with the first p pivots to what the expert says."""
-    weights = np.zeros((len(pivots), p))
-    weights[pivots[:p]] = np.eye(p)
-    if len(pivots) > p:
-        weights[pivots[p:]] = scipy.linalg.solve_triangular(triangle[:p, :p], triangle[:p, p:]).T
+    weights = np.empty((len(pivots), p))
+    weights[pivots] = _interpolation(triangle, p)
     whitened = torch.linalg.solve_triangular(factor.lower, torch.from_numpy(weights), upper=False)
-    root = torch.linalg.qr(whitened, mode="r").R.mT
-    return torch.cat([root, (whitened.mT @ factor.weights)[:, None]], dim=1)
+    return torch.cat([_root(whitened.mT), (whitened.mT @ factor.weights)[:, None]], dim=1)
+
+
+def _half(map_: Tensor, triangle: FloatArray) -> Tensor:
+    """The same map from the first half of its rows: the others follow from these by the same factorisation."""
+    p = len(map_)
+    told = torch.from_numpy(_interpolation(triangle[:, :p], half_of(p))).mT @ map_
+    return torch.cat([_root(told[:, :-1]), told[:, -1:]], dim=1)
+
+
+def half_of(p: int) -> int:
+    """How many rows are half of p."""
+    return -(-p // 2)
+
+
+def _interpolation(triangle: FloatArray, p: int) -> FloatArray:
+    """Weights of its first p columns by which all columns of a pivoted triangle follow, shape (n_columns, p)."""
+    weights = np.eye(triangle.shape[1], p)
+    if 0 < p < len(weights):
+        weights[p:] = scipy.linalg.solve_triangular(triangle[:p, :p], triangle[:p, p:]).T
+    return weights
+
+
+def _root(wide: Tensor) -> Tensor:
+    """Square matrix with the same product with its own transpose."""
+    triangle: Tensor = torch.linalg.qr(wide.mT, mode="r").R
+    return triangle.mT
 
 
 def _largest(checks: Outside, gain: Tensor, shift: Tensor) -> Largest:
@@ -173,9 +200,9 @@ def _largest(checks: Outside, gain: Tensor, shift: Tensor) -> Largest:
 
 
 def rank(triangle: FloatArray) -> int:
-    """Rows that stand for the others to ``FINEST``."""
+    """Rows that stand for the others to ``FINEST``: none where nothing is seen, or what has no square."""
     diagonal = np.abs(np.diag(triangle))
-    return int((diagonal > FINEST * diagonal[0]).sum())
+    return int((diagonal > max(FINEST * diagonal[0], np.finfo(np.float64).tiny ** 0.5)).sum())
 
 
 def numerical_rank(committee: Committee, factor: Factor, seen: Outside) -> int:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gpcommittee.experts import Committee
 from gpcommittee.linalg import subtract_product
+from gpcommittee.prediction.by_distance import StepArray
 from gpcommittee.prediction.compression import Largest
 from gpcommittee.prediction.reference_view import ReferenceView
 from gpcommittee.records import IntArray
@@ -16,6 +17,29 @@ from gpcommittee.scratch import Scratch
 
 AT_ONCE = 8
 """Experts that are evaluated together: few, so that what is passed over again and again stays in the cache."""
+
+HALVED = 0.5
+"""Share of what half of its rows say otherwise by which an expert may be off: usually it is a third."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What experts say at some points, each of shape (n_points, k).
+
+    Attributes
+    ----------
+    gain : Tensor
+        Variance that each takes away, against the reference.
+    shift : Tensor
+        Of the mean, against the reference's.
+    gain_apart, shift_apart : Tensor
+        By how much half of their rows say something else.
+    """
+
+    gain: Tensor
+    shift: Tensor
+    gain_apart: Tensor
+    shift_apart: Tensor
 
 
 @dataclass(frozen=True)
@@ -35,8 +59,10 @@ class FarField:
         What experts may say; infinite where one is not compressed, or too near.
     map : Tensor, shape (n_experts, p, p + 1)
         From their covariance with a point to what the expert says there; zero beyond the rank of an expert.
+    half : Tensor, shape (n_experts, h, h + 1)
+        The same from the first h of their rows.
     errors : Largest
-        How far that may be off; infinite as above.
+        How far the map may be off; infinite as above.
     """
 
     experts: IntArray
@@ -45,11 +71,10 @@ class FarField:
     log_dispersion: Tensor
     known: Largest
     map: Tensor
+    half: Tensor
     errors: Largest
 
-    def says(
-        self, committee: Committee, at: ReferenceView, numbers: IntArray, scratch: Scratch
-    ) -> tuple[Tensor, Tensor]:
+    def says(self, committee: Committee, at: ReferenceView, numbers: IntArray, scratch: Scratch) -> Said:
         """What some experts say at some points.
 
         Parameters
@@ -62,24 +87,56 @@ class FarField:
 
         Returns
         -------
-        gain, shift : Tensor, shape (n_points, k)
-            Variance that each takes away, and shift of the mean, against the reference.
+        Said
         """
-        gain = at.prior.new_empty(len(numbers), len(at.x))
-        shift = torch.empty_like(gain)
+        said, half = (at.prior.new_empty(2, len(numbers), len(at.x)) for _ in range(2))
         for start in range(0, len(numbers), AT_ONCE):
             part = slice(start, start + AT_ONCE)
-            self._say(committee, at, torch.from_numpy(numbers[part]), scratch, gain[part], shift[part])
-        return gain.mT, shift.mT
+            chosen = torch.from_numpy(numbers[part])
+            residual = self._residual(committee, at, chosen, scratch)
+            _say(self.map[chosen], residual, scratch, said[:, part])
+            _say(self.half[chosen], residual, scratch, half[:, part])
+        apart = half.sub_(said).abs_()
+        return Said(said[0].mT, said[1].mT, apart[0].mT, apart[1].mT)
 
-    def _say(
-        self, committee: Committee, at: ReferenceView, chosen: Tensor, scratch: Scratch, gain: Tensor, shift: Tensor
-    ) -> None:
-        k, p = len(chosen), self.X.shape[1]
+    def off(self, said: Said, numbers: IntArray, steps: StepArray, reference: Tensor) -> tuple[Tensor, Tensor]:
+        """By how much what experts say may be off, infinite where one is too near for its compressed form.
+
+        The largest error that was seen so far away, more where half of the rows say something else: there what the
+        point sees is like nothing that was seen.
+
+        Parameters
+        ----------
+        said : Said
+        numbers : ndarray of int64, shape (k,)
+            Places of the experts in the arrays.
+        steps : ndarray of int8, shape (n_points, k)
+            Of the distances.
+        reference : Tensor, shape (n_points, 1)
+            Variance of the reference.
+
+        Returns
+        -------
+        gain, shift : Tensor, shape (n_points, k)
+        """
+        errors = (torch.from_numpy(values[numbers, steps]) for values in (self.errors.gain, self.errors.shift))
+        gain, shift = (error * unit for error, unit in zip(errors, (reference, reference.sqrt()), strict=True))
+        raised = torch.maximum(said.gain_apart / gain, said.shift_apart / shift).mul_(HALVED).clamp_min_(1.0)
+        return gain * raised, shift * raised
+
+    def _residual(self, committee: Committee, at: ReferenceView, chosen: Tensor, scratch: Scratch) -> Tensor:
+        """Covariance of points with rows of experts given the reference, shape (k, p, n_points)."""
+        p = self.X.shape[1]
         residual = committee.covariance(at.x, self.X[chosen].flatten(0, 1), scratch)
         if self.coupling is not None:
             residual = subtract_product(residual, at.projection.whitened, self.coupling[chosen].flatten(0, 1).mT)
-        told = scratch.take("told", (k, p + 1, len(at.x)), residual)
-        torch.bmm(self.map[chosen].mT, residual.view(-1, k, p).permute(1, 2, 0), out=told)
-        shift.copy_(told[:, -1])
-        torch.sum(told[:, :-1].square_(), dim=1, out=gain)
+        return residual.view(-1, len(chosen), p).permute(1, 2, 0)
+
+
+def _say(map_: Tensor, residual: Tensor, scratch: Scratch, said: Tensor) -> None:
+    """Gain and shift, shape (2, k, n_points), from as many of the rows as the map takes."""
+    k, p, _ = map_.shape
+    told = scratch.take("told", (k, p + 1, residual.shape[2]), residual)
+    torch.bmm(map_.mT, residual[:, :p], out=told)
+    said[1].copy_(told[:, -1])
+    torch.sum(told[:, :-1].square_(), dim=1, out=said[0])

@@ -19,7 +19,7 @@ from gpcommittee.aggregation.rule import term_of
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.experts.base import floor_variance
 from gpcommittee.prediction.boxes import Boxes, distances, distances_of_boxes
-from gpcommittee.prediction.by_distance import StepArray, step_of
+from gpcommittee.prediction.by_distance import step_of
 from gpcommittee.prediction.certainty import SIGMAS, Doubt, Extent, Measure, doubt
 from gpcommittee.prediction.far_field import FarField
 from gpcommittee.prediction.nearby import nearby_groups
@@ -36,10 +36,10 @@ TOGETHER = 32
 LEFT_OUT = 0.2
 """Share of the tolerance for all experts that are left out."""
 
-OFF = 0.6
+OFF = 0.8
 """Share for the errors of those that are compressed, where they have random signs."""
 
-ALIKE = 3.0
+ALIKE = 4.0
 """Times the tolerance for their sum, were all of one sign: the errors reckoned with are the largest seen, four times
 those met in all."""
 
@@ -78,15 +78,15 @@ class _Some:
     ----------
     numbers : ndarray of int64, shape (k,)
         Places in the far field.
-    steps : ndarray of int8, shape (n_points, k)
-        Of the distances.
     gain, shift : Tensor, shape (n_points, k)
+    off : tuple of Tensor, shape (n_points, k)
+        By how much either may be off, infinite where an expert is too near for its compressed form to be trusted.
     """
 
     numbers: IntArray
-    steps: StepArray
     gain: Tensor
     shift: Tensor
+    off: tuple[Tensor, Tensor]
 
 
 def look(scene: Scene, x: Tensor, tolerance: float) -> Sight:
@@ -151,7 +151,7 @@ class _Observer:
             if self._negligible(may_add[:, start], self.measure(total), allowance):
                 break
             some = self._see(order[start : start + TOGETHER], scratch)
-            surely = (some.gain - self._errors(some)[0]).clamp_min(0.0)
+            surely = (some.gain - some.off[0]).clamp_min(0.0)
             seen.append(some)
             total, largest = merge(total, self._sum(some, surely)), torch.maximum(largest, surely.amax(dim=1))
         return seen, total, largest
@@ -196,15 +196,10 @@ class _Observer:
         return Measure.of(self.scene.rule, self.points, outcome, self.context)
 
     def _see(self, numbers: IntArray, scratch: Scratch) -> _Some:
-        gain, shift = self.scene.field.says(self.scene.committee, self.points, numbers, scratch)
-        reference = self.points.reference.var_latent[:, None]
-        return _Some(numbers, step_of(self._squares(numbers)), torch.minimum(gain, reference), shift)
-
-    def _errors(self, some: _Some) -> tuple[Tensor, Tensor]:
-        """Of gain and shift, infinite where an expert is too near for its compressed form to be trusted."""
-        errors, reference = self.scene.field.errors, self.points.reference.var_latent[:, None]
-        gain, shift = (values[some.numbers, some.steps] for values in (errors.gain, errors.shift))
-        return torch.from_numpy(gain) * reference, torch.from_numpy(shift) * reference.sqrt()
+        field, reference = self.scene.field, self.points.reference.var_latent[:, None]
+        said = field.says(self.scene.committee, self.points, numbers, scratch)
+        off = field.off(said, numbers, step_of(self._squares(numbers)), reference)
+        return _Some(numbers, torch.minimum(said.gain, reference), said.shift, off)
 
     def to_be_evaluated(self, seen: list[_Some], surely: Tensor, measure: Measure, tolerance: float) -> list[Tensor]:
         """Where experts have to be evaluated, each of shape (n_points, k)."""
@@ -220,7 +215,7 @@ class _Observer:
 
     def _changes(self, some: _Some, measure: Measure) -> Tensor:
         """What errors of compressed experts may change, infinite where these are not known."""
-        errors = self._errors(some)
+        errors = some.off
         known = errors[0].isfinite()
         gain, shift = (error.where(known, 0.0) for error in errors)
         doubts = self._doubt((some.gain, some.shift), (gain, shift))
@@ -236,7 +231,7 @@ class _Observer:
 
     def _may_lead(self, some: _Some, surely: Tensor, measure: Measure, tolerance: float) -> Tensor:
         """Experts that may be the most certain one, and where it matters."""
-        gain, shift = self._errors(some)
+        gain, shift = some.off
         most = some.gain + gain
         may = most >= surely[:, None]
         if not may.any():
