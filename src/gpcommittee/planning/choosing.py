@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from gpcommittee.aggregation import Reference
 from gpcommittee.planning.case import Case
-from gpcommittee.prediction.chosen import GROUP, HELD_SHARE, TOGETHER
-from gpcommittee.prediction.compressing import MOST
-from gpcommittee.prediction.far_field import AT_ONCE
 from gpcommittee.prediction.predict import FEWEST_EXPERTS
 from gpcommittee.prediction.selection import selectable
+from gpcommittee.prediction.tolerance.chosen import GROUP, HELD_SHARE, TOGETHER
+from gpcommittee.prediction.tolerance.compressing import MOST
+from gpcommittee.prediction.tolerance.far_field import AT_ONCE
 
 DOUBLE = 8
 

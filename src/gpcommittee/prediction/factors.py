@@ -17,8 +17,8 @@ from gpcommittee.engines.allocator import give_back_freed_memory
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
 from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
-from gpcommittee.prediction.far_field import FarField
 from gpcommittee.prediction.together import factor_batches
+from gpcommittee.prediction.tolerance.far_field import FarField
 
 EXPERT_BLOCK = 16
 """Experts whose moments one task sums. Fixed, so that sums are ordered alike on every engine."""

@@ -11,7 +11,6 @@ from gpcommittee.aggregation import NPAE, AdditiveRule, Experts, Reference, Rule
 from gpcommittee.data import restore_mean, restore_variance
 from gpcommittee.engines import Engine
 from gpcommittee.experts import Committee, base_mean
-from gpcommittee.prediction.chosen import chosen_moments
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.nearest import nearest_moments, sums_nearest
 from gpcommittee.prediction.npae import npae_moments
@@ -19,6 +18,7 @@ from gpcommittee.prediction.request import Request, StandardMoments
 from gpcommittee.prediction.restricted import restricted_moments
 from gpcommittee.prediction.selection import selectable
 from gpcommittee.prediction.stream import CHUNK, additive_moments
+from gpcommittee.prediction.tolerance.chosen import chosen_moments
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Prediction, Standardisation
 

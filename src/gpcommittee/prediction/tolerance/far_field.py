@@ -9,9 +9,9 @@ from torch import Tensor
 
 from gpcommittee.experts import Committee
 from gpcommittee.linalg import subtract_product
-from gpcommittee.prediction.by_distance import StepArray
-from gpcommittee.prediction.compression import Largest
 from gpcommittee.prediction.reference_view import ReferenceView
+from gpcommittee.prediction.tolerance.by_distance import StepArray
+from gpcommittee.prediction.tolerance.compression import Largest
 from gpcommittee.records import IntArray
 from gpcommittee.scratch import Scratch
 

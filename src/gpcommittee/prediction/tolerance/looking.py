@@ -19,14 +19,14 @@ from gpcommittee.aggregation.rule import term_of
 from gpcommittee.experts import BaseFactor, Committee
 from gpcommittee.experts.base import floor_variance
 from gpcommittee.prediction.boxes import Boxes, distances, distances_of_boxes
-from gpcommittee.prediction.by_distance import step_of
-from gpcommittee.prediction.certainty import SIGMAS, Doubt, Extent, Measure, doubt
-from gpcommittee.prediction.far_field import FarField
 from gpcommittee.prediction.nearby import nearby_groups
 from gpcommittee.prediction.neighbourhood import FINE, Nearest, neighbourhood_of
 from gpcommittee.prediction.reference_view import ReferenceView, view
 from gpcommittee.prediction.selection import always_needed, as_columns, leads_best
-from gpcommittee.prediction.sight import Sight
+from gpcommittee.prediction.tolerance.by_distance import step_of
+from gpcommittee.prediction.tolerance.certainty import SIGMAS, Doubt, Extent, Measure, doubt
+from gpcommittee.prediction.tolerance.far_field import FarField
+from gpcommittee.prediction.tolerance.sight import Sight
 from gpcommittee.records import FloatArray, IntArray
 from gpcommittee.scratch import Scratch
 

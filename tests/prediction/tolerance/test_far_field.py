@@ -18,13 +18,13 @@ from gpcommittee.engines import SerialEngine
 from gpcommittee.experts import Committee
 from gpcommittee.prediction import FactorStore, predict_rules
 from gpcommittee.prediction.boxes import boxes_around, distances
-from gpcommittee.prediction.by_distance import N_STEPS, largest_beyond, pooled, step_of
-from gpcommittee.prediction.certainty import Extent, doubt
-from gpcommittee.prediction.compressing import far_field
-from gpcommittee.prediction.compression import Largest
-from gpcommittee.prediction.far_field import FarField
 from gpcommittee.prediction.reference_view import evaluated_moments, view
 from gpcommittee.prediction.selection import as_columns
+from gpcommittee.prediction.tolerance.by_distance import N_STEPS, largest_beyond, pooled, step_of
+from gpcommittee.prediction.tolerance.certainty import Extent, doubt
+from gpcommittee.prediction.tolerance.compressing import far_field
+from gpcommittee.prediction.tolerance.compression import Largest
+from gpcommittee.prediction.tolerance.far_field import FarField
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray, Moments
 from gpcommittee.scratch import Scratch

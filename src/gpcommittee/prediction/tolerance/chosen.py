@@ -15,15 +15,15 @@ import numpy as np
 from gpcommittee.aggregation import Accumulator, AdditiveRule, finish, merge
 from gpcommittee.engines import Engine
 from gpcommittee.prediction.boxes import boxes_around
-from gpcommittee.prediction.certainty import Extent
-from gpcommittee.prediction.compressing import far_field
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import EXPERT_BLOCK, FactorStore
-from gpcommittee.prediction.looking import Scene, look
 from gpcommittee.prediction.nearby import nearby_groups
 from gpcommittee.prediction.nearest import summed_experts
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
-from gpcommittee.prediction.sight import Sight, sum_evaluated
+from gpcommittee.prediction.tolerance.certainty import Extent
+from gpcommittee.prediction.tolerance.compressing import far_field
+from gpcommittee.prediction.tolerance.looking import Scene, look
+from gpcommittee.prediction.tolerance.sight import Sight, sum_evaluated
 from gpcommittee.progress import Reporter, Stage
 from gpcommittee.records import IntArray
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from gpcommittee.aggregation import AdditiveRule, Aggregate, Context
-from gpcommittee.prediction.by_distance import StepArray
-from gpcommittee.prediction.compression import Largest
 from gpcommittee.prediction.reference_view import ReferenceView
+from gpcommittee.prediction.tolerance.by_distance import StepArray
+from gpcommittee.prediction.tolerance.compression import Largest
 from gpcommittee.records import FloatArray, Moments
 
 SIGMAS = 2.0

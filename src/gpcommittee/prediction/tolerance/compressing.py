@@ -14,8 +14,12 @@ from gpcommittee.aggregation import AdditiveRule, Experts, Reference
 from gpcommittee.engines import Engine
 from gpcommittee.experts import AugmentedFactor
 from gpcommittee.prediction.boxes import Boxes
-from gpcommittee.prediction.by_distance import N_STEPS, pooled
-from gpcommittee.prediction.compression import (
+from gpcommittee.prediction.factoring import Factor
+from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.nearest import summed_experts
+from gpcommittee.prediction.reference_view import view
+from gpcommittee.prediction.tolerance.by_distance import N_STEPS, pooled
+from gpcommittee.prediction.tolerance.compression import (
     Compressed,
     Elsewhere,
     Largest,
@@ -24,11 +28,7 @@ from gpcommittee.prediction.compression import (
     numerical_rank,
     outside,
 )
-from gpcommittee.prediction.factoring import Factor
-from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.far_field import FarField
-from gpcommittee.prediction.nearest import summed_experts
-from gpcommittee.prediction.reference_view import view
+from gpcommittee.prediction.tolerance.far_field import FarField
 from gpcommittee.progress import Stage
 from gpcommittee.records import IntArray
 

@@ -21,9 +21,9 @@ from torch import Tensor
 from gpcommittee.experts import AugmentedFactor, Committee
 from gpcommittee.linalg import row_sums_of_squares, subtract_product, whiten_rows
 from gpcommittee.prediction.boxes import Boxes, distances
-from gpcommittee.prediction.by_distance import largest_beyond
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.reference_view import ReferenceView
+from gpcommittee.prediction.tolerance.by_distance import largest_beyond
 from gpcommittee.records import FloatArray, IntArray
 
 POINTS = 400
