@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from gpytorch.kernels import Kernel
 
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction, make_kernel
@@ -40,11 +41,14 @@ def committee_on(
     n_experts: int,
     lengthscale: float,
     noise: float,
-    kernel: str = "squared_exponential",
+    kernel: str | Kernel = "squared_exponential",
+    y: FloatArray | None = None,
 ) -> Committee:
-    generator = np.random.default_rng(len(X))
-    y = np.sin(3 * X).sum(axis=1) + np.sqrt(noise) * generator.standard_normal(len(X))
-    function = KernelFunction(make_kernel(kernel, X.shape[1]))
+    """A committee on some rows, by default on the same function."""
+    if y is None:
+        generator = np.random.default_rng(len(X))
+        y = np.sin(3 * X).sum(axis=1) + np.sqrt(noise) * generator.standard_normal(len(X))
+    function = KernelFunction(make_kernel(kernel, X.shape[1]) if isinstance(kernel, str) else kernel.double())
     found = partition_rows(X, partition, PartitionSizes(n_experts, len(X) // n_experts), 0)
     theta = np.zeros(len(function.start))
     theta[[p.name.endswith("raw_lengthscale") for p in function.parameters for _ in range(p.shape.numel())]] = np.log(

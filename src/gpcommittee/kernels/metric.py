@@ -36,6 +36,12 @@ SMALLEST_FALL = 1e-6
 ALIKE = 1e-6
 """Relative difference of scales that are one."""
 
+FAR = 1e3
+"""Scales along one input that are far."""
+
+STILL = 1e-6
+"""Share of the variance below which a covariance does not change any more."""
+
 
 def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tensor) -> FloatArray | None:
     """Scale of each input in a kernel's metric.
@@ -72,6 +78,46 @@ def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tens
     return None if scales is None or np.ptp(scales) <= ALIKE * scales.min() else scales
 
 
+def fades_along_each(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tensor) -> bool:
+    """Whether rows that are far from each other along one input alone have little to do with each other.
+
+    Along the other inputs, their covariance must have stopped changing then, or change as a line does. So it is with
+    kernels of a distance, linear terms and constants; not with a sum of kernels of single inputs, nor a periodic one.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    theta : ndarray, shape (p,)
+        Unconstrained kernel parameters.
+    X : ndarray or Tensor, shape (n_rows, n_features)
+        Standardised inputs, whose extent says which inputs are long.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpytorch.kernels import RBFKernel
+    >>> from gpcommittee.kernels import KernelFunction, make_kernel
+    >>> X, joint = np.random.default_rng(0).normal(size=(100, 2)), KernelFunction(make_kernel("matern32", 2))
+    >>> fades_along_each(joint, joint.start, X)
+    True
+    >>> single = KernelFunction(RBFKernel(active_dims=(0,)) + RBFKernel(active_dims=(1,)))
+    >>> fades_along_each(single, single.start, X)
+    False
+    """
+    found = input_scales(kernel, theta, X)
+    scales = np.ones(X.shape[1]) if found is None else found
+    extent = np.ptp(_sample(X), axis=0)
+    correlation = _Correlation(KernelFunction(kernel.with_parameters(theta)))
+    others = np.minimum(scales, extent) * (1 - np.eye(len(scales)))[extent > scales]
+    far = FAR * np.diag(scales)[extent > scales]
+    behind, at, beyond = (correlation.unscaled(far + step * others) for step in (-1.0, 0.0, 1.0))
+    return not bool((np.abs(behind - 2 * at + beyond) > STILL).any())
+
+
 def sampled(n_rows: int) -> slice:
     """The few of so many rows that are looked at; of a few already, all."""
     return slice(None, None, max(1, n_rows // SAMPLE))
@@ -96,6 +142,14 @@ class _Correlation:
             variances = self.kernel.variance(self.theta, at) * self.kernel.variance(self.theta, centre)
         correlation: FloatArray = (covariance / variances.sqrt()).numpy()
         return correlation
+
+    def unscaled(self, points: FloatArray) -> FloatArray:
+        """Covariance with the centre as a share of the variance there, shape (n,)."""
+        centre = torch.zeros(1, points.shape[1], dtype=torch.float64)
+        with torch.no_grad():
+            covariance = self.kernel.covariance(self.theta, centre, torch.from_numpy(np.ascontiguousarray(points)))[0]
+            found: FloatArray = (covariance / self.kernel.variance(self.theta, centre)).numpy()
+        return found
 
     def falls(self, distances: FloatArray) -> FloatArray:
         """By how much it falls at one distance along each input, shape (n_features,)."""

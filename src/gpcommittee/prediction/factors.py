@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 
 import numpy as np
@@ -15,6 +15,7 @@ from gpcommittee.aggregation import Experts
 from gpcommittee.engines import Engine
 from gpcommittee.engines.allocator import give_back_freed_memory
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
+from gpcommittee.kernels import fades_along_each
 from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
 from gpcommittee.prediction.together import factor_batches
@@ -82,6 +83,12 @@ class FactorStore:
         self._rows: list[int] = np.diff(committee.offsets).tolist()
         self._itemsize = float(committee.kernel.dtype.itemsize)
         self._doubled: FactorStore | None = None
+
+    @cached_property
+    def fades(self) -> bool:
+        """Whether the kernel fades along each input, so that experts are far that are far along one."""
+        theta = self.committee.hyperparameters.kernel
+        return fades_along_each(self.committee.kernel, theta, self.committee.block(0)[0])
 
     def groups(self, kinds: frozenset[Experts], first: int = 0) -> Iterator[range]:
         """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.

@@ -10,7 +10,7 @@ import torch
 from gpcommittee.aggregation import NPAE, AdditiveRule, Experts, Reference, Rule
 from gpcommittee.data import restore_mean, restore_variance
 from gpcommittee.engines import Engine
-from gpcommittee.experts import Committee, base_mean
+from gpcommittee.experts import base_mean
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.nearest import nearest_moments, sums_nearest
 from gpcommittee.prediction.npae import npae_moments
@@ -101,7 +101,7 @@ def _moments(
         if len(request.X) > 0 and isinstance(rule, AdditiveRule) and selectable(rule):
             if n_nearest is not None and sums_nearest(rule, store.committee.n_experts, n_nearest):
                 found[i] = nearest_moments(rule, request, store, engine, reporter, n_nearest)
-            elif tolerance > 0 and _can_choose(store.committee):
+            elif tolerance > 0 and _can_choose(store):
                 found[i] = chosen_moments(rule, request, store, engine, reporter, tolerance)
     nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE) and rule.is_papers}
     restricted = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE) and not rule.is_papers}
@@ -119,14 +119,14 @@ def _moments(
     return [found[i] for i in range(len(rules))]
 
 
-def _can_choose(committee: Committee) -> bool:
+def _can_choose(store: FactorStore) -> bool:
     """Whether choosing among the experts is worth the effort, and possible.
 
-    Estimates take double precision, and variances that experts share.
+    Estimates take double precision, variances that experts share, and a kernel for which far experts are far.
     """
-    kernel, shared = committee.kernel, committee.own is None
-    many = committee.n_experts >= FEWEST_EXPERTS
-    return many and shared and kernel.dtype == torch.float64 and kernel.device.type == "cpu"
+    kernel, shared = store.committee.kernel, store.committee.own is None
+    many = store.committee.n_experts >= FEWEST_EXPERTS
+    return many and shared and kernel.dtype == torch.float64 and kernel.device.type == "cpu" and store.fades
 
 
 def mean_is_communication(rules: Sequence[Rule], n_experts: int) -> bool:

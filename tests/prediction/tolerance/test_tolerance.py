@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import Kernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 
 from committees import identity_scaling, variances
 from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, GPoE, Rule
@@ -261,6 +261,29 @@ def test_experts_that_know_most_at_a_point_beside_which_no_sample_is(
     committee = make_committee(200, 30, kernel="matern12", lengthscale=lengthscale, noise=1e-8)
     x = 0.3 + half_width * np.random.default_rng(seed).uniform(-1, 1, (1024, 2))
     assert_within(committee, x, GRBCM(), tolerance)
+
+
+@pytest.mark.parametrize("seed", [11, 13, 16])
+def test_an_expert_that_leads_where_its_rows_say_too_little(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(6000, 8))
+    y = np.sign(X[:, 0] * X[:, 1]) + 0.02 * generator.normal(size=6000)
+    generator.normal(size=(1500, 8))
+    x = 1.3 * generator.normal(size=(1500, 8))
+    committee = committee_on(X, "tree", n_experts=60, kernel="matern12", lengthscale=1.5, noise=1e-3, y=y)
+    assert_within(committee, x, GRBCM(), 1e-2)
+
+
+@pytest.mark.parametrize("rule", [GRBCM(), RBCM()], ids=str)
+@pytest.mark.parametrize(("smoothness", "lengthscale"), [(0.5, 0.02), (1.5, 0.02), (0.5, 0.1)])
+def test_where_no_expert_is_far_in_every_input(rule: AdditiveRule, smoothness: float, lengthscale: float) -> None:
+    kernel = ScaleKernel(MaternKernel(smoothness, active_dims=(0,))) + ScaleKernel(
+        MaternKernel(smoothness, active_dims=(1,))
+    )
+    X, x = (np.random.default_rng(2).normal(size=(n, 2)) for n in (3000, 700))
+    y = np.sign(np.sin(20 * X[:, 0]))
+    committee = committee_on(X, "tree", n_experts=60, kernel=kernel, lengthscale=lengthscale, noise=1e-2, y=y)
+    assert_within(committee, x, rule, 1e-2)
 
 
 @pytest.mark.parametrize("n_points", [40, 700, 1500, 5000])

@@ -46,6 +46,9 @@ those met in all."""
 LED = 0.2
 """Share for an error of the one that leads."""
 
+LEADING = 4.0
+"""Times its gain that an expert may have where it might lead: another one in its place is a jump."""
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -232,7 +235,7 @@ class _Observer:
     def _may_lead(self, some: _Some, surely: Tensor, measure: Measure, tolerance: float) -> Tensor:
         """Experts that may be the most certain one, and where it matters."""
         gain, shift = some.off
-        most = some.gain + gain
+        most = LEADING * some.gain + gain
         may = most >= surely[:, None]
         if not may.any():
             return may
