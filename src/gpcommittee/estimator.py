@@ -107,7 +107,8 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         predicted standard deviations, of the variance relative to it. Experts far from a test point are then compressed
         to a few of their rows, or left out, which saves much of the work where rows are divided by their inputs; within
         the tolerance a prediction may depend on the points predicted along with it. 0, with fewer than 50 experts, with
-        variances of their own, in float32 and on CUDA: every expert at every point.
+        variances of their own, a sum of kernels of single inputs, in float32 and on CUDA: every expert that is summed
+        is evaluated. Without effect where ``nearest_experts`` is a number, which says how many are summed.
     nearest_experts : int, "auto" or "all", default="auto"
         Experts that GRBCM, RBCM and BCM sum at a test point: those whose rows are nearest to it in the kernel's metric,
         fading towards the farthest of them, so that a prediction costs the same however many experts there are; all

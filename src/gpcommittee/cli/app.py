@@ -16,7 +16,7 @@ from gpcommittee.cli.predict import predict
 app = typer.Typer(
     name="gpcommittee",
     help="Gaussian-process regression on large data by a committee of experts.",
-    epilog="Exit codes: 0 done, 1 an error told in one line, 2 wrong usage, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 an error told in one line, 2 wrong usage, 130 interrupted, 143 told to end.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

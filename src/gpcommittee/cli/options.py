@@ -262,7 +262,7 @@ MemoryBudget = Annotated[
 ]
 TOLERANCE_HELP = (
     "Change of a prediction, in its standard deviations, for which far experts are compressed or left out; as in "
-    "0.001, and 0 for every expert. For grbcm, rbcm and bcm with at least 50 experts."
+    "0.001, and 0 for neither. For grbcm, rbcm and bcm with at least 50 experts, all of them summed."
 )
 Tolerance = Annotated[
     float | None,

@@ -35,8 +35,7 @@ RULES: list[AdditiveRule] = [GRBCM(), GRBCM(level="observation"), RBCM(), BCM()]
 
 def compressed(committee: Committee, rule: AdditiveRule) -> tuple[FarField, FactorStore]:
     store = FactorStore(committee, 1e9, calibrated=True)
-    with SilentReporter().stage("predict") as stage:
-        return far_field(rule, store, boxes_around(committee), SerialEngine(), stage), store
+    return far_field(rule, store, boxes_around(committee), SerialEngine(), SilentReporter()), store
 
 
 def means(committee: Committee, x: FloatArray, tolerance: float) -> FloatArray:

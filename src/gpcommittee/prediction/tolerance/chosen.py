@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, finish, merge
 from gpcommittee.engines import Engine
@@ -18,13 +19,12 @@ from gpcommittee.prediction.boxes import boxes_around
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import EXPERT_BLOCK, FactorStore
 from gpcommittee.prediction.nearby import nearby_groups
-from gpcommittee.prediction.nearest import summed_experts
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
 from gpcommittee.prediction.tolerance.certainty import Extent
 from gpcommittee.prediction.tolerance.compressing import far_field
 from gpcommittee.prediction.tolerance.looking import Scene, look
 from gpcommittee.prediction.tolerance.sight import Sight, sum_evaluated
-from gpcommittee.progress import Reporter, Stage
+from gpcommittee.progress import Reporter
 from gpcommittee.records import IntArray
 
 GROUP = 1024
@@ -69,9 +69,8 @@ def chosen_moments(
     """
     outputs = empty_moments(len(request.X))
     groups = nearby_groups(request.spread(), GROUP)
-    to_compress = 0 if rule.experts in store.far_fields else len(summed_experts(rule, store.committee.n_experts))
-    with reporter.stage("predict", to_compress + 2 * len(request.X), unit="steps") as stage:
-        scene = _scene(rule, store, engine, stage)
+    scene = _scene(rule, store, engine, reporter)
+    with reporter.stage("predict", 2 * len(request.X), unit="steps") as stage:
         for waiting in _batches(scene, request, groups, store.budget, engine, tolerance):
             stage.advance(sum(len(one.rows) for one in waiting))
             _evaluate(scene, store, engine, waiting)
@@ -82,12 +81,13 @@ def chosen_moments(
     return outputs
 
 
-def _scene(rule: AdditiveRule, store: FactorStore, engine: Engine, stage: Stage) -> Scene:
-    """The committee with its experts compressed, which is done once."""
+def _scene(rule: AdditiveRule, store: FactorStore, engine: Engine, reporter: Reporter) -> Scene:
+    """The committee with its experts compressed, which is done once, SciPy's factorisations on one thread each."""
     if store.boxes is None:
         store.boxes = boxes_around(store.committee)
     if rule.experts not in store.far_fields:
-        store.far_fields[rule.experts] = far_field(rule, store, store.boxes, engine, stage)
+        with threadpool_limits(limits=1, user_api="blas"):
+            store.far_fields[rule.experts] = far_field(rule, store, store.boxes, engine, reporter)
     field = store.far_fields[rule.experts]
     return Scene(store.committee, rule, store.communication(engine), store.boxes, field, Extent.of(rule, field.known))
 

@@ -29,7 +29,7 @@ from gpcommittee.prediction.tolerance.compression import (
     outside,
 )
 from gpcommittee.prediction.tolerance.far_field import FarField
-from gpcommittee.progress import Stage
+from gpcommittee.progress import Reporter
 from gpcommittee.records import IntArray
 
 ELSEWHERE = 4096
@@ -45,7 +45,7 @@ STEP = 8
 """Of that number."""
 
 
-def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engine, stage: Stage) -> FarField:
+def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engine, reporter: Reporter) -> FarField:
     """Compress all experts that a rule sums, given its reference.
 
     Parameters
@@ -54,8 +54,7 @@ def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engi
     store : FactorStore
     boxes : Boxes
     engine : Engine
-    stage : Stage
-        Advances by one for each expert.
+    reporter : Reporter
 
     Returns
     -------
@@ -86,11 +85,12 @@ def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engi
         if compressed is not None:
             _keep(field, number, factor, compressed)
 
-    for group in store.groups(frozenset({kind})):
-        numbers = np.flatnonzero(np.isin(experts, np.array(group)))
-        factors = store.of_kind(kind, experts[numbers].tolist(), engine)
-        for _ in engine.map(torch.no_grad()(partial(fill, factors)), numbers.tolist()):
-            stage.advance()
+    with reporter.stage("compress", len(experts), unit="experts") as stage:
+        for group in store.groups(frozenset({kind})):
+            numbers = np.flatnonzero(np.isin(experts, np.array(group)))
+            factors = store.of_kind(kind, experts[numbers].tolist(), engine)
+            for _ in engine.map(torch.no_grad()(partial(fill, factors)), numbers.tolist()):
+                stage.advance()
     return replace(field, known=_pooled(field.known), errors=_pooled(field.errors))
 
 
