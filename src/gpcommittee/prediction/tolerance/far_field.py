@@ -18,9 +18,6 @@ from gpcommittee.scratch import Scratch
 AT_ONCE = 8
 """Experts that are evaluated together: few, so that what is passed over again and again stays in the cache."""
 
-HALVED = 0.5
-"""Share of what half of its rows say otherwise by which an expert may be off: usually it is a third."""
-
 
 @dataclass(frozen=True)
 class Said:
@@ -102,8 +99,8 @@ class FarField:
     def off(self, said: Said, numbers: IntArray, steps: StepArray, reference: Tensor) -> tuple[Tensor, Tensor]:
         """By how much what experts say may be off, infinite where one is too near for its compressed form.
 
-        The largest error that was seen so far away, more where half of the rows say something else: there what the
-        point sees is like nothing that was seen.
+        The largest error that was seen so far away, or by how much half of the rows say something else where that is
+        more: there what the point sees is like nothing that was seen.
 
         Parameters
         ----------
@@ -121,7 +118,7 @@ class FarField:
         """
         errors = (torch.from_numpy(values[numbers, steps]) for values in (self.errors.gain, self.errors.shift))
         gain, shift = (error * unit for error, unit in zip(errors, (reference, reference.sqrt()), strict=True))
-        raised = torch.maximum(said.gain_apart / gain, said.shift_apart / shift).mul_(HALVED).clamp_min_(1.0)
+        raised = torch.maximum(said.gain_apart / gain, said.shift_apart / shift).clamp_min_(1.0)
         return gain * raised, shift * raised
 
     def _residual(self, committee: Committee, at: ReferenceView, chosen: Tensor, scratch: Scratch) -> Tensor:
