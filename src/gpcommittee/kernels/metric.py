@@ -114,8 +114,8 @@ def fades_along_each(kernel: KernelFunction, theta: FloatArray, X: FloatArray | 
     correlation = _Correlation(KernelFunction(kernel.with_parameters(theta)))
     others = np.minimum(scales, extent) * (1 - np.eye(len(scales)))[extent > scales]
     far = FAR * np.diag(scales)[extent > scales]
-    behind, at, beyond = (correlation.unscaled(far + step * others) for step in (-1.0, 0.0, 1.0))
-    return not bool((np.abs(behind - 2 * at + beyond) > STILL).any())
+    behind, there, beyond = (correlation.share(far + step * others) for step in (-1.0, 0.0, 1.0))
+    return not bool((np.abs(behind - 2 * there + beyond) > STILL).any())
 
 
 def sampled(n_rows: int) -> slice:
@@ -135,21 +135,23 @@ class _Correlation:
 
     def with_centre(self, points: FloatArray) -> FloatArray:
         """Correlation of the function at the centre and at points, shape (n,); NaN where one has no variance."""
+        covariance, variance, of_centre = self._with_centre(points)
+        correlation: FloatArray = (covariance / (variance * of_centre).sqrt()).numpy()
+        return correlation
+
+    def share(self, points: FloatArray) -> FloatArray:
+        """Covariance of the function at the centre and at points, as a share of the variance there, shape (n,)."""
+        covariance, _, of_centre = self._with_centre(points)
+        found: FloatArray = (covariance / of_centre).numpy()
+        return found
+
+    def _with_centre(self, points: FloatArray) -> tuple[Tensor, Tensor, Tensor]:
+        """Covariance of the centre and points, variance at the points, and at the centre."""
         at = torch.from_numpy(np.ascontiguousarray(points))
         centre = torch.zeros(1, points.shape[1], dtype=torch.float64)
         with torch.no_grad():
             covariance = self.kernel.covariance(self.theta, centre, at)[0]
-            variances = self.kernel.variance(self.theta, at) * self.kernel.variance(self.theta, centre)
-        correlation: FloatArray = (covariance / variances.sqrt()).numpy()
-        return correlation
-
-    def unscaled(self, points: FloatArray) -> FloatArray:
-        """Covariance with the centre as a share of the variance there, shape (n,)."""
-        centre = torch.zeros(1, points.shape[1], dtype=torch.float64)
-        with torch.no_grad():
-            covariance = self.kernel.covariance(self.theta, centre, torch.from_numpy(np.ascontiguousarray(points)))[0]
-            found: FloatArray = (covariance / self.kernel.variance(self.theta, centre)).numpy()
-        return found
+            return covariance, self.kernel.variance(self.theta, at), self.kernel.variance(self.theta, centre)
 
     def falls(self, distances: FloatArray) -> FloatArray:
         """By how much it falls at one distance along each input, shape (n_features,)."""
