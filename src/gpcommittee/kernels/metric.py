@@ -78,7 +78,7 @@ def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tens
     return None if scales is None or np.ptp(scales) <= ALIKE * scales.min() else scales
 
 
-def fades_along_each(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tensor) -> bool:
+def fades_along_each(kernel: KernelFunction, theta: FloatArray, scales: FloatArray, X: FloatArray | Tensor) -> bool:
     """Whether rows that are far from each other along one input alone have little to do with each other.
 
     Along the other inputs, their covariance must have stopped changing then, or change as a line does. So it is with
@@ -89,6 +89,8 @@ def fades_along_each(kernel: KernelFunction, theta: FloatArray, X: FloatArray | 
     kernel : KernelFunction
     theta : ndarray, shape (p,)
         Unconstrained kernel parameters.
+    scales : ndarray, shape (n_features,)
+        Of the inputs in the kernel's metric.
     X : ndarray or Tensor, shape (n_rows, n_features)
         Standardised inputs, whose extent says which inputs are long.
 
@@ -102,14 +104,12 @@ def fades_along_each(kernel: KernelFunction, theta: FloatArray, X: FloatArray | 
     >>> from gpytorch.kernels import RBFKernel
     >>> from gpcommittee.kernels import KernelFunction, make_kernel
     >>> X, joint = np.random.default_rng(0).normal(size=(100, 2)), KernelFunction(make_kernel("matern32", 2))
-    >>> fades_along_each(joint, joint.start, X)
+    >>> fades_along_each(joint, joint.start, np.ones(2), X)
     True
     >>> single = KernelFunction(RBFKernel(active_dims=(0,)) + RBFKernel(active_dims=(1,)))
-    >>> fades_along_each(single, single.start, X)
+    >>> fades_along_each(single, single.start, np.ones(2), X)
     False
     """
-    found = input_scales(kernel, theta, X)
-    scales = np.ones(X.shape[1]) if found is None else found
     extent = np.ptp(_sample(X), axis=0)
     correlation = _Correlation(KernelFunction(kernel.with_parameters(theta)))
     others = np.minimum(scales, extent) * (1 - np.eye(len(scales)))[extent > scales]

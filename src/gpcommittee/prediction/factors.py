@@ -16,7 +16,7 @@ from gpcommittee.engines import Engine
 from gpcommittee.engines.allocator import give_back_freed_memory
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
 from gpcommittee.kernels import fades_along_each
-from gpcommittee.prediction.boxes import Boxes
+from gpcommittee.prediction.boxes import Boxes, boxes_around
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
 from gpcommittee.prediction.together import factor_batches
 from gpcommittee.prediction.tolerance.far_field import FarField
@@ -63,8 +63,6 @@ class FactorStore:
         Largest jitter that a factor needed so far, as a share of the mean prior variance.
     far_fields : dict of Experts to FarField
         By the form in which experts are summed; made when a prediction to a tolerance first needs them.
-    boxes : Boxes or None
-        Around the experts' rows; found when a prediction by the nearest experts first needs them.
     in_double : set of int
         Experts that float32 could not factor so far and float64 did.
     """
@@ -75,7 +73,6 @@ class FactorStore:
         self.calibrated = calibrated
         self.largest_jitter = 0.0
         self.far_fields: dict[Experts, FarField] = {}
-        self.boxes: Boxes | None = None
         self.in_double: set[int] = set()
         self._factoring = Factoring(committee, calibrated)
         self._kept: OrderedDict[Key, Factor] = OrderedDict()
@@ -85,10 +82,15 @@ class FactorStore:
         self._doubled: FactorStore | None = None
 
     @cached_property
+    def boxes(self) -> Boxes:
+        """Around the experts' rows."""
+        return boxes_around(self.committee)
+
+    @cached_property
     def fades(self) -> bool:
         """Whether the kernel fades along each input, so that experts are far that are far along one."""
         theta = self.committee.hyperparameters.kernel
-        return fades_along_each(self.committee.kernel, theta, self.committee.block(0)[0])
+        return fades_along_each(self.committee.kernel, theta, self.boxes.scales, self.committee.block(0)[0])
 
     def groups(self, kinds: frozenset[Experts], first: int = 0) -> Iterator[range]:
         """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.

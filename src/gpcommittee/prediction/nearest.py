@@ -19,7 +19,7 @@ from torch import Tensor
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish
 from gpcommittee.aggregation.rule import communication_moments
 from gpcommittee.engines import Engine, for_tasks_and_parts, map_parts
-from gpcommittee.prediction.boxes import Boxes, boxes_around
+from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factors import Factors, FactorStore
 from gpcommittee.prediction.neighbourhood import Nearest, Neighbourhood, groups_of_points, neighbourhood_of
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
@@ -101,8 +101,6 @@ def nearest_moments(
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     """
-    if store.boxes is None:
-        store.boxes = boxes_around(store.committee)
     outputs = empty_moments(len(request.X))
     for rows, sums in nearest_sums(rule, request, store, engine, reporter, Nearest(store.boxes, n_nearest)):
         write_moments(outputs, rows, finish(rule, sums.totals[0], sums.context))

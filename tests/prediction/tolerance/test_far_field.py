@@ -35,7 +35,7 @@ RULES: list[AdditiveRule] = [GRBCM(), GRBCM(level="observation"), RBCM(), BCM()]
 
 def compressed(committee: Committee, rule: AdditiveRule) -> tuple[FarField, FactorStore]:
     store = FactorStore(committee, 1e9, calibrated=True)
-    return far_field(rule, store, boxes_around(committee), SerialEngine(), SilentReporter()), store
+    return far_field(rule, store, SerialEngine(), SilentReporter()), store
 
 
 def means(committee: Committee, x: FloatArray, tolerance: float) -> FloatArray:

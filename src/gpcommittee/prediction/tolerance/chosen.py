@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, finish, merge
 from gpcommittee.engines import Engine
-from gpcommittee.prediction.boxes import boxes_around
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import EXPERT_BLOCK, FactorStore
 from gpcommittee.prediction.nearby import nearby_groups
@@ -83,11 +82,9 @@ def chosen_moments(
 
 def _scene(rule: AdditiveRule, store: FactorStore, engine: Engine, reporter: Reporter) -> Scene:
     """The committee with its experts compressed, which is done once, SciPy's factorisations on one thread each."""
-    if store.boxes is None:
-        store.boxes = boxes_around(store.committee)
     if rule.experts not in store.far_fields:
         with threadpool_limits(limits=1, user_api="blas"):
-            store.far_fields[rule.experts] = far_field(rule, store, store.boxes, engine, reporter)
+            store.far_fields[rule.experts] = far_field(rule, store, engine, reporter)
     field = store.far_fields[rule.experts]
     return Scene(store.committee, rule, store.communication(engine), store.boxes, field, Extent.of(rule, field.known))
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from gpcommittee.aggregation import AdditiveRule, Experts, Reference
 from gpcommittee.engines import Engine
 from gpcommittee.experts import AugmentedFactor
-from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factoring import Factor
 from gpcommittee.prediction.factors import FactorStore
 from gpcommittee.prediction.nearest import summed_experts
@@ -45,14 +44,13 @@ STEP = 8
 """Of that number."""
 
 
-def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engine, reporter: Reporter) -> FarField:
+def far_field(rule: AdditiveRule, store: FactorStore, engine: Engine, reporter: Reporter) -> FarField:
     """Compress all experts that a rule sums, given its reference.
 
     Parameters
     ----------
     rule : AdditiveRule
     store : FactorStore
-    boxes : Boxes
     engine : Engine
     reporter : Reporter
 
@@ -62,8 +60,8 @@ def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engi
     """
     committee, kind = store.committee, rule.experts
     experts = np.array(summed_experts(rule, committee.n_experts))
-    elsewhere = _elsewhere(rule, store, boxes, engine)
-    p = _n_rows(store, boxes, kind, elsewhere, experts, engine)
+    elsewhere = _elsewhere(rule, store, engine)
+    p = _n_rows(store, kind, elsewhere, experts, engine)
     coupled = rule.reference is Reference.COMMUNICATION
     zeros = partial(committee.X.new_zeros, len(experts))
     field = FarField(
@@ -81,7 +79,7 @@ def far_field(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engi
         expert = int(experts[number])
         factor = factors[expert]
         field.log_dispersion[number] = np.log(factor.dispersion)
-        compressed = compress(committee, factor, *outside(elsewhere, boxes, expert), p)
+        compressed = compress(committee, factor, *outside(elsewhere, store.boxes, expert), p)
         if compressed is not None:
             _keep(field, number, factor, compressed)
 
@@ -123,26 +121,24 @@ def _copy(into: Largest, number: int, largest: Largest) -> None:
     into.gain[number], into.shift[number] = largest.gain, largest.shift
 
 
-def _elsewhere(rule: AdditiveRule, store: FactorStore, boxes: Boxes, engine: Engine) -> Elsewhere:
+def _elsewhere(rule: AdditiveRule, store: FactorStore, engine: Engine) -> Elsewhere:
     """Rows of the whole committee, evenly over its experts."""
     X = store.committee.X
     numbers = np.unique(np.linspace(0, len(X) - 1, ELSEWHERE).astype(np.int64))
     x = X[torch.from_numpy(numbers)]
     with torch.no_grad():
         points = view(store.committee, rule.reference, store.communication(engine), x)
-    return Elsewhere(points, x.numpy() / boxes.scales)
+    return Elsewhere(points, x.numpy() / store.boxes.scales)
 
 
-def _n_rows(
-    store: FactorStore, boxes: Boxes, kind: Experts, elsewhere: Elsewhere, experts: IntArray, engine: Engine
-) -> int:
+def _n_rows(store: FactorStore, kind: Experts, elsewhere: Elsewhere, experts: IntArray, engine: Engine) -> int:
     """Rows that stand for each expert: enough for half of some that are tried."""
     probed: list[int] = np.unique(np.linspace(experts[0], experts[-1], PROBED).astype(np.int64)).tolist()
     factors = store.of_kind(kind, probed, engine)
 
     @torch.no_grad()
     def needed(expert: int) -> int:
-        seen, _ = outside(elsewhere, boxes, expert)
+        seen, _ = outside(elsewhere, store.boxes, expert)
         return numerical_rank(store.committee, factors[expert], seen) if len(seen.squares) else 1
 
     ranks = list(engine.map(needed, probed))

@@ -218,9 +218,8 @@ class _Observer:
 
     def _changes(self, some: _Some, measure: Measure) -> Tensor:
         """What errors of compressed experts may change, infinite where these are not known."""
-        errors = some.off
-        known = errors[0].isfinite()
-        gain, shift = (error.where(known, 0.0) for error in errors)
+        known = some.off[0].isfinite()
+        gain, shift = (error.where(known, 0.0) for error in some.off)
         doubts = self._doubt((some.gain, some.shift), (gain, shift))
         return measure.changes(doubts, self._dispersion(some.numbers)).where(known, torch.inf).float()
 
