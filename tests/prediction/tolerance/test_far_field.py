@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from committees import identity_scaling
-from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, Context, Reference
+from gpcommittee.aggregation import BCM, GRBCM, RBCM, AdditiveRule, Context, Experts, Reference
 from gpcommittee.aggregation.rule import term_of
 from gpcommittee.engines import SerialEngine
 from gpcommittee.experts import Committee
@@ -22,8 +22,8 @@ from gpcommittee.prediction.reference_view import evaluated_moments, view
 from gpcommittee.prediction.selection import as_columns
 from gpcommittee.prediction.tolerance.by_distance import N_STEPS, largest_beyond, pooled, step_of
 from gpcommittee.prediction.tolerance.certainty import Extent, doubt
-from gpcommittee.prediction.tolerance.compressing import far_field
-from gpcommittee.prediction.tolerance.compression import Largest
+from gpcommittee.prediction.tolerance.compressing import distinct_rows, far_field
+from gpcommittee.prediction.tolerance.compression import Elsewhere, Largest, compress, outside
 from gpcommittee.prediction.tolerance.far_field import FarField
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import FloatArray, Moments
@@ -159,7 +159,27 @@ def test_nothing_known_is_not_trusted_and_little_not_below_the_usual() -> None:
     nothing = largest_beyond(np.empty(0), np.empty(0))
     assert np.isinf(nothing).all()
     table = np.stack([np.full(N_STEPS, value) for value in (0.0, 1.0, 3.0)] + [nothing])
-    np.testing.assert_array_equal(pooled(table)[:, 3], [1.0, 1.0, 3.0, np.inf])
+    np.testing.assert_array_equal(pooled(table, np.full(4, 7))[:, 3], [1.0, 1.0, 3.0, np.inf])
+    np.testing.assert_array_equal(pooled(table, np.array([1, 1, 40, 1]))[:, 3], [3.0, 3.0, 3.0, np.inf])
+
+
+def test_rows_in_one_place_are_one_place_to_see_from() -> None:
+    generator = np.random.default_rng(0)
+    X = generator.integers(3, size=(500, 3)) * np.array([1.0, 1e-3, 1e6])
+    found = distinct_rows(X)
+    np.testing.assert_array_equal(found, np.sort(np.unique(X, axis=0, return_index=True)[1]))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8])
+def test_experts_that_too_few_rows_cannot_stand_for_are_not_compressed(rows: int) -> None:
+    committee = make_committee(30, 20, kernel="matern12", lengthscale=0.3)
+    store = FactorStore(committee, 1e9)
+    factor = store.of_kind(Experts.BASE, [5], SerialEngine())[5]
+    points = view(committee, Reference.PRIOR, store.communication(SerialEngine()), committee.X)
+    elsewhere = Elsewhere(points, committee.X.numpy() / store.boxes.scales)
+    seen, checks = outside(elsewhere, store.boxes, 5)
+    assert compress(committee, factor, seen, checks, rows) is None
+    assert compress(committee, factor, seen, checks, 20) is not None
 
 
 def context_of(rule: AdditiveRule, variance: float, noise: float) -> Context:

@@ -138,6 +138,20 @@ def test_clustered_and_duplicated_inputs(inputs: str, kernel: str) -> None:
     assert_within(committee, x, GRBCM(), 1e-2)
 
 
+@pytest.mark.parametrize("rule", [GRBCM(), RBCM(), BCM()], ids=str)
+@pytest.mark.parametrize("lengthscale", [0.5, 1.0])
+def test_where_most_rows_are_the_same_row(rule: AdditiveRule, lengthscale: float) -> None:
+    generator = np.random.default_rng(3)
+    X = generator.normal(size=(2000, 4))
+    X[:1600] = generator.normal(size=4)
+    y = np.sin(100 * X[:, 0]) + 0.1 * generator.normal(size=len(X))
+    kernel = MaternKernel(1.5, active_dims=(0,)) * MaternKernel(2.5, ard_num_dims=3, active_dims=(1, 2, 3))
+    committee = committee_on(X, "tree", n_experts=50, kernel=kernel, lengthscale=lengthscale, noise=0.1, y=y)
+    x = np.concatenate([X[:20], generator.normal(size=(300, 4)), 2 * generator.normal(size=(200, 4))])
+    for tolerance in (1e-2, 1e-3):
+        assert_within(committee, x, rule, tolerance)
+
+
 def test_many_small_experts() -> None:
     committee = make_committee(200, 12, lengthscale=0.2)
     for tolerance in (1e-2, 1e-3):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpcommittee.records import FloatArray
+from gpcommittee.records import FloatArray, IntArray
 
 StepArray = NDArray[np.int8]
 
@@ -13,7 +13,7 @@ N_STEPS = 16
 """Distances told apart: less than 1 in the kernel's metric, up to the root of 2, up to 2, ..., beyond 128."""
 
 POOLED = 0.5
-"""Quantile of all experts below which no expert's value is trusted: few are known of one."""
+"""Quantile of all experts' rows below which no expert's value is trusted: few are known of one."""
 
 
 def step_of(squares: FloatArray) -> StepArray:
@@ -51,16 +51,25 @@ def largest_beyond(values: FloatArray, squares: FloatArray) -> FloatArray:
     return found
 
 
-def pooled(largest: FloatArray) -> FloatArray:
-    """The largest values of all experts, none below what most of them have, nor below rounding errors.
+def pooled(largest: FloatArray, weights: IntArray) -> FloatArray:
+    """The largest values of all experts, none below what most of their rows have, nor below rounding errors.
 
     Parameters
     ----------
     largest : ndarray, shape (n_experts, N_STEPS)
+    weights : ndarray of int64, shape (n_experts,)
+        Rows that stand for each expert: one that is a single row many times tells little of the others.
 
     Returns
     -------
     ndarray, shape (n_experts, N_STEPS)
     """
-    usual = [np.quantile(known, POOLED) if len(known := step[np.isfinite(step)]) else np.inf for step in largest.T]
+    usual = [_usual(step, weights, np.isfinite(step)) for step in largest.T]
     return np.maximum(np.maximum(largest, usual), np.finfo(np.float64).eps)
+
+
+def _usual(values: FloatArray, weights: IntArray, known: NDArray[np.bool_]) -> float:
+    """Weighted quantile of the values that are known, infinite where none is."""
+    if not known.any():
+        return float(np.inf)
+    return float(np.quantile(values[known], POOLED, weights=weights[known], method="inverted_cdf"))

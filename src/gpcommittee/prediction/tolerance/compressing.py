@@ -29,16 +29,25 @@ from gpcommittee.prediction.tolerance.compression import (
 )
 from gpcommittee.prediction.tolerance.far_field import FarField
 from gpcommittee.progress import Reporter
-from gpcommittee.records import IntArray
+from gpcommittee.records import FloatArray, IntArray
+
+SEARCHED = 2**18
+"""Rows of the committee among which different ones are searched for."""
 
 ELSEWHERE = 4096
-"""Rows of the committee from which points elsewhere are taken."""
+"""Different rows from which points elsewhere are taken."""
+
+FEWEST = 1024
+"""Different rows of which fewer, where most rows repeat another, say too little of what is between them."""
 
 MOST = 64
 """Most rows that stand for an expert."""
 
 PROBED = 32
 """Experts whose ranks say how many rows stand for each."""
+
+ENOUGH = 0.9
+"""Share of these for which they are enough."""
 
 STEP = 8
 """Of that number."""
@@ -64,6 +73,7 @@ def far_field(rule: AdditiveRule, store: FactorStore, engine: Engine, reporter: 
     p = _n_rows(store, kind, elsewhere, experts, engine)
     coupled = rule.reference is Reference.COMMUNICATION
     zeros = partial(committee.X.new_zeros, len(experts))
+    ranks = np.ones(len(experts), dtype=np.int64)
     field = FarField(
         experts,
         zeros(p, committee.X.shape[1]),
@@ -82,6 +92,7 @@ def far_field(rule: AdditiveRule, store: FactorStore, engine: Engine, reporter: 
         compressed = compress(committee, factor, *outside(elsewhere, store.boxes, expert), p)
         if compressed is not None:
             _keep(field, number, factor, compressed)
+            ranks[number] = max(1, len(compressed.rows))
 
     with reporter.stage("compress", len(experts), unit="experts") as stage:
         for group in store.groups(frozenset({kind})):
@@ -89,15 +100,15 @@ def far_field(rule: AdditiveRule, store: FactorStore, engine: Engine, reporter: 
             factors = store.of_kind(kind, experts[numbers].tolist(), engine)
             for _ in engine.map(torch.no_grad()(partial(fill, factors)), numbers.tolist()):
                 stage.advance()
-    return replace(field, known=_pooled(field.known), errors=_pooled(field.errors))
+    return replace(field, known=_pooled(field.known, ranks), errors=_pooled(field.errors, ranks))
 
 
 def _unknown(experts: IntArray) -> Largest:
     return Largest(np.full((len(experts), N_STEPS), np.inf), np.full((len(experts), N_STEPS), np.inf))
 
 
-def _pooled(largest: Largest) -> Largest:
-    return Largest(pooled(largest.gain), pooled(largest.shift))
+def _pooled(largest: Largest, ranks: IntArray) -> Largest:
+    return Largest(pooled(largest.gain, ranks), pooled(largest.shift, ranks))
 
 
 def _keep(field: FarField, number: int, factor: Factor, compressed: Compressed) -> None:
@@ -122,17 +133,35 @@ def _copy(into: Largest, number: int, largest: Largest) -> None:
 
 
 def _elsewhere(rule: AdditiveRule, store: FactorStore, engine: Engine) -> Elsewhere:
-    """Rows of the whole committee, evenly over its experts."""
+    """Different rows of the whole committee, evenly over its experts: none where they say too little."""
     X = store.committee.X
-    numbers = np.unique(np.linspace(0, len(X) - 1, ELSEWHERE).astype(np.int64))
-    x = X[torch.from_numpy(numbers)]
+    searched = X[torch.from_numpy(_evenly(len(X), SEARCHED))]
+    distinct = distinct_rows(searched.numpy())
+    enough = len(distinct) >= min(FEWEST, len(searched) / 2)
+    x = searched[torch.from_numpy(distinct[_evenly(len(distinct), ELSEWHERE if enough else 0)])]
     with torch.no_grad():
         points = view(store.committee, rule.reference, store.communication(engine), x)
     return Elsewhere(points, x.numpy() / store.boxes.scales)
 
 
+def _evenly(n: int, most: int) -> IntArray:
+    """As many of the numbers below n."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
+
+
+def distinct_rows(X: FloatArray) -> IntArray:
+    """Numbers of the first of all rows that are the same, ascending.
+
+    Rows are told apart by one number each, which two rows share by chance once in 2^53 or so.
+    """
+    key = np.zeros(len(X))
+    for column, values in enumerate(X.T):
+        key += np.sqrt(2.0 + column) * values
+    return np.sort(np.unique(key, return_index=True)[1])
+
+
 def _n_rows(store: FactorStore, kind: Experts, elsewhere: Elsewhere, experts: IntArray, engine: Engine) -> int:
-    """Rows that stand for each expert: enough for half of some that are tried."""
+    """Rows that stand for each expert: enough for most of some that are tried."""
     probed: list[int] = np.unique(np.linspace(experts[0], experts[-1], PROBED).astype(np.int64)).tolist()
     factors = store.of_kind(kind, probed, engine)
 
@@ -142,4 +171,5 @@ def _n_rows(store: FactorStore, kind: Experts, elsewhere: Elsewhere, experts: In
         return numerical_rank(store.committee, factors[expert], seen) if len(seen.squares) else 1
 
     ranks = list(engine.map(needed, probed))
-    return min(MOST, STEP * max(1, -(-int(np.median(ranks)) // STEP)))
+    most = int(np.quantile(ranks, ENOUGH, method="higher"))
+    return min(MOST, STEP * max(1, -(-most // STEP)))

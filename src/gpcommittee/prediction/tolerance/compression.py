@@ -38,6 +38,9 @@ FEWEST = 24
 FINEST = 3e-6
 """Share of the largest diagonal entry of the QR factorisation below which no more rows are taken."""
 
+COARSEST = 0.02
+"""The same share of the first row that is not taken, above which an expert is not compressed."""
+
 
 @dataclass(frozen=True)
 class Elsewhere:
@@ -144,12 +147,14 @@ def compress(committee: Committee, factor: Factor, seen: Outside, checks: Outsid
     Returns
     -------
     Compressed or None
-        None where too little is outside its box.
+        None where too little is outside its box, or so few rows cannot stand for all.
     """
     if len(checks.squares) < FEWEST // CHECKS:
         return None
     triangle, pivots = _pivoted(committee, factor, seen)
     rows = pivots[: min(most, rank(triangle))]
+    if left_over(triangle, len(rows)) > COARSEST:
+        return None
     map_ = _map(factor, triangle, pivots, len(rows))
     residual = residual_covariance(committee, factor, checks.points)
     told = residual[:, torch.from_numpy(rows)] @ map_
@@ -203,6 +208,12 @@ def rank(triangle: FloatArray) -> int:
     """Rows that stand for the others to ``FINEST``: none where nothing is seen, or what has no square."""
     diagonal = np.abs(np.diag(triangle))
     return int((diagonal > max(FINEST * diagonal[0], np.finfo(np.float64).tiny ** 0.5)).sum())
+
+
+def left_over(triangle: FloatArray, p: int) -> float:
+    """Share of the largest diagonal entry that the first row has which is not among p."""
+    diagonal = np.abs(np.diag(triangle))
+    return float(diagonal[p] / diagonal[0]) if 0 < p < len(diagonal) else 0.0
 
 
 def numerical_rank(committee: Committee, factor: Factor, seen: Outside) -> int:
