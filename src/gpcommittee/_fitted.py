@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from copy import copy
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from gpcommittee.errors import InvalidParameterError, JitterWarning, PrecisionWa
 from gpcommittee.experts import Committee
 from gpcommittee.metrics import ScoreReport
 from gpcommittee.partition import DISTANCE_PARTITIONERS
-from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, resolve_nearest, scaled
+from gpcommittee.prediction import FactorStore, check_nearest, factor_budget, predict_rules, resolve_nearest, scaled
 from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import (
     FloatArray,
@@ -184,8 +184,8 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         return self._predict_checked(checked_inputs(self, X), rules, mean_only, stacklevel=5, reporter=reporter)
 
     def _rules(self, aggregations: Sequence[str | Rule]) -> list[Rule]:
-        if isinstance(aggregations, str):
-            raise InvalidParameterError(f"aggregations must be a sequence, such as [{aggregations!r}].")
+        if isinstance(aggregations, str) or not isinstance(aggregations, Iterable):
+            raise InvalidParameterError(f"aggregations must be a sequence, such as ['grbcm'], got {aggregations!r}.")
         return [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
 
     def _predict_checked(
@@ -243,7 +243,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
 
     def _n_nearest(self) -> int | None:
         """How many of the nearest experts predictions sum; None for all."""
-        nearest = settings.nearest_experts(self.nearest_experts, self.partition)
+        nearest = check_nearest(self.nearest_experts, self.partition)
         by_distance = isinstance(self.partition, str) and self.partition in DISTANCE_PARTITIONERS
         return resolve_nearest(nearest, self._n_experts, by_distance=by_distance, tolerance=self.tolerance)
 

@@ -37,6 +37,7 @@ from gpcommittee.partition import (
     resolve_sizes,
 )
 from gpcommittee.precision import torch_dtype
+from gpcommittee.prediction import check_nearest
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Partition, Standardisation
 from gpcommittee.training import (
@@ -84,7 +85,7 @@ class PreparationMixin(FittedState):
             )
         check_optional_positive("memory_budget", self.memory_budget)
         check_not_negative("tolerance", self.tolerance)
-        settings.nearest_experts(self.nearest_experts, self.partition)
+        check_nearest(self.nearest_experts, self.partition)
         check_choice("calibration", self.calibration, CALIBRATIONS)
         if compares_kernels(self.kernel) and self.optimizer is None:
             raise InvalidParameterError(

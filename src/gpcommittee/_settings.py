@@ -9,10 +9,9 @@ import torch
 from gpytorch.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from gpcommittee.choices import check_count, check_count_or_name
+from gpcommittee.choices import check_count
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS, KernelFunction, make_kernel
-from gpcommittee.prediction import NEAREST
 from gpcommittee.training import AUTO
 
 PLAIN_KERNEL = "squared_exponential"
@@ -93,17 +92,6 @@ def _try_kernel(kernel: Kernel, n_features: int) -> None:
             "The kernel's values depend on earlier evaluations or on random numbers of its own, as when it "
             "interpolates on a grid or draws features; a committee needs a function of the kernel's parameters."
         )
-
-
-def nearest_experts(value: object, partition: object) -> int | str:
-    """A number of nearest experts, "auto" or "all"."""
-    wanted = check_count_or_name("nearest_experts", value, NEAREST)
-    if isinstance(wanted, int) and isinstance(partition, str) and partition == "random":
-        raise InvalidParameterError(
-            f"nearest_experts={wanted} needs experts that divide the inputs, and a random partition does not; choose "
-            "partition='tree' or nearest_experts='all'."
-        )
-    return wanted
 
 
 def checkpoint(value: object) -> str | None:

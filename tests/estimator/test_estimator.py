@@ -265,9 +265,10 @@ def test_settings_that_are_not_allowed(settings: dict[str, Any], message: str) -
         regressor(**settings).fit(X, Y)
 
 
-def test_one_name_is_no_sequence_of_rules() -> None:
+@pytest.mark.parametrize("rules", ["grbcm", None, 3])
+def test_what_is_no_sequence_of_rules(rules: object) -> None:
     with pytest.raises(InvalidParameterError, match=r"aggregations must be a sequence, such as \['grbcm'\]"):
-        regressor().fit(X, Y).predict_rules(X, "grbcm")
+        regressor().fit(X, Y).predict_rules(X, rules)  # type: ignore[arg-type]
 
 
 def test_not_fitted() -> None:

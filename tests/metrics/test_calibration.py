@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,8 +59,8 @@ def test_mean_squared_z_by_hand() -> None:
     assert mean_squared_z([3.0, 0.0], [1.0, 3.0], [2.0, 1.0]) == pytest.approx((1.0 + 9.0) / 2.0)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95.0, np.nan])
-def test_level_is_checked(level: float) -> None:
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95.0, np.nan, "0.9", None, [0.5, 0.9], True])
+def test_level_is_checked(level: Any) -> None:
     with pytest.raises(InvalidParameterError, match="level must lie strictly between 0 and 1"):
         coverage([1.0], [1.0], [1.0], level)
 

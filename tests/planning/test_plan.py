@@ -200,6 +200,7 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
         ({"n_test": True}, "n_test must be an integer of at least 0, got True"),
         ({"n_experts": 3, "expert_size": 4}, "were both given"),
         ({"n_experts": 10_001}, "exceeds the 10000 rows"),
+        ({"partition": "random", "nearest_experts": 3}, "nearest_experts=3 needs experts that divide the inputs"),
         ({"partition": "grid"}, r"partition must be one of \['kmeans', 'random', 'tree'\] in a plan, got 'grid'"),
         ({"partition": [0, 1]}, r"partition must be one of"),
         ({"n_jobs": 0}, "n_jobs must be None or a non-zero integer, got 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,6 @@ def check_positive(name: str, values: FloatArray) -> None:
 
 
 def check_level(level: float) -> None:
-    """Refuse an interval level outside (0, 1)."""
-    if not 0.0 < level < 1.0:
-        raise InvalidParameterError(f"level must lie strictly between 0 and 1, got {level}; 0.95 is usual.")
+    """Refuse an interval level that is not a number in (0, 1)."""
+    if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
+        raise InvalidParameterError(f"level must lie strictly between 0 and 1, got {level!r}; 0.95 is usual.")

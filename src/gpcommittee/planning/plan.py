@@ -31,7 +31,7 @@ from gpcommittee.planning.stages import (
 )
 from gpcommittee.planning.work import additive_work, calibrating_work, factor_work, objective_work, variances_work
 from gpcommittee.precision import torch_dtype
-from gpcommittee.prediction import NEAREST, factor_budget, resolve_nearest
+from gpcommittee.prediction import check_nearest, factor_budget, resolve_nearest
 from gpcommittee.prediction.selection import selectable
 from gpcommittee.training import (
     AUTO,
@@ -359,7 +359,7 @@ def _counted_kernel(kernel: object) -> str:
 
 
 def _n_nearest(value: object, n_experts: int, partition: str, rule: Rule, tolerance: float) -> int | None:
-    nearest = check_count_or_name("nearest_experts", value, NEAREST)
+    nearest = check_nearest(value, partition)
     if not selectable(rule):
         return None
     return resolve_nearest(nearest, n_experts, by_distance=partition in DISTANCE_PARTITIONERS, tolerance=tolerance)

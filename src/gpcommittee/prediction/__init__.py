@@ -3,14 +3,14 @@
 from gpcommittee.prediction.budget import factor_budget, usable_memory
 from gpcommittee.prediction.covariance import npae_covariance
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.nearest import NEAREST, resolve_nearest
+from gpcommittee.prediction.nearest import check_nearest, resolve_nearest
 from gpcommittee.prediction.predict import predict_rules, scaled
 from gpcommittee.prediction.request import Request
 
 __all__ = [
-    "NEAREST",
     "FactorStore",
     "Request",
+    "check_nearest",
     "factor_budget",
     "npae_covariance",
     "predict_rules",

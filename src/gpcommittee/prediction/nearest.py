@@ -18,7 +18,9 @@ from torch import Tensor
 
 from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish
 from gpcommittee.aggregation.rule import communication_moments
+from gpcommittee.choices import check_count_or_name
 from gpcommittee.engines import Engine, for_tasks_and_parts, map_parts
+from gpcommittee.errors import InvalidParameterError
 from gpcommittee.prediction.boxes import Boxes
 from gpcommittee.prediction.factors import Factors, FactorStore
 from gpcommittee.prediction.neighbourhood import Nearest, Neighbourhood, groups_of_points, neighbourhood_of
@@ -35,6 +37,29 @@ those of all experts, or better; on kin40k cut into 95 experts of 100 rows, 64 l
 
 NEAREST = ("auto", "all")
 """Names that stand for a number of nearest experts."""
+
+
+def check_nearest(value: object, partition: object) -> int | str:
+    """A number of nearest experts, "auto" or "all".
+
+    Parameters
+    ----------
+    value : object
+    partition : object
+        Its name, or labels.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is none of these, or a number where the partition is random.
+    """
+    wanted = check_count_or_name("nearest_experts", value, NEAREST)
+    if isinstance(wanted, int) and isinstance(partition, str) and partition == "random":
+        raise InvalidParameterError(
+            f"nearest_experts={wanted} needs experts that divide the inputs, and a random partition does not; choose "
+            "partition='tree' or nearest_experts='all'."
+        )
+    return wanted
 
 
 def resolve_nearest(nearest: int | str, n_experts: int, *, by_distance: bool, tolerance: float) -> int | None:
