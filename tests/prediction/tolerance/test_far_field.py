@@ -22,7 +22,7 @@ from gpcommittee.prediction.reference_view import evaluated_moments, view
 from gpcommittee.prediction.selection import as_columns
 from gpcommittee.prediction.tolerance.by_distance import N_STEPS, largest_beyond, pooled, step_of
 from gpcommittee.prediction.tolerance.certainty import Extent, doubt
-from gpcommittee.prediction.tolerance.compressing import distinct_rows, far_field
+from gpcommittee.prediction.tolerance.compressing import far_field
 from gpcommittee.prediction.tolerance.compression import Elsewhere, Largest, compress, outside
 from gpcommittee.prediction.tolerance.far_field import FarField
 from gpcommittee.progress import SilentReporter
@@ -161,13 +161,6 @@ def test_nothing_known_is_not_trusted_and_little_not_below_the_usual() -> None:
     table = np.stack([np.full(N_STEPS, value) for value in (0.0, 1.0, 3.0)] + [nothing])
     np.testing.assert_array_equal(pooled(table, np.full(4, 7))[:, 3], [1.0, 1.0, 3.0, np.inf])
     np.testing.assert_array_equal(pooled(table, np.array([1, 1, 40, 1]))[:, 3], [3.0, 3.0, 3.0, np.inf])
-
-
-def test_rows_in_one_place_are_one_place_to_see_from() -> None:
-    generator = np.random.default_rng(0)
-    X = generator.integers(3, size=(500, 3)) * np.array([1.0, 1e-3, 1e6])
-    found = distinct_rows(X)
-    np.testing.assert_array_equal(found, np.sort(np.unique(X, axis=0, return_index=True)[1]))
 
 
 @pytest.mark.parametrize("rows", [1, 3, 8])

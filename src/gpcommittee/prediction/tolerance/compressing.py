@@ -29,7 +29,7 @@ from gpcommittee.prediction.tolerance.compression import (
 )
 from gpcommittee.prediction.tolerance.far_field import FarField
 from gpcommittee.progress import Reporter
-from gpcommittee.records import FloatArray, IntArray
+from gpcommittee.records import IntArray
 
 SEARCHED = 2**18
 """Rows of the committee among which different ones are searched for."""
@@ -136,7 +136,7 @@ def _elsewhere(rule: AdditiveRule, store: FactorStore, engine: Engine) -> Elsewh
     """Different rows of the whole committee, evenly over its experts: none where they say too little."""
     X = store.committee.X
     searched = X[torch.from_numpy(_evenly(len(X), SEARCHED))]
-    distinct = distinct_rows(searched.numpy())
+    distinct = np.sort(np.unique(searched.numpy(), axis=0, return_index=True)[1])
     enough = len(distinct) >= min(FEWEST, len(searched) / 2)
     x = searched[torch.from_numpy(distinct[_evenly(len(distinct), ELSEWHERE if enough else 0)])]
     with torch.no_grad():
@@ -147,17 +147,6 @@ def _elsewhere(rule: AdditiveRule, store: FactorStore, engine: Engine) -> Elsewh
 def _evenly(n: int, most: int) -> IntArray:
     """As many of the numbers below n."""
     return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
-
-
-def distinct_rows(X: FloatArray) -> IntArray:
-    """Numbers of the first of all rows that are the same, ascending.
-
-    Rows are told apart by one number each, which two rows share by chance once in 2^53 or so.
-    """
-    key = np.zeros(len(X))
-    for column, values in enumerate(X.T):
-        key += np.sqrt(2.0 + column) * values
-    return np.sort(np.unique(key, return_index=True)[1])
 
 
 def _n_rows(store: FactorStore, kind: Experts, elsewhere: Elsewhere, experts: IntArray, engine: Engine) -> int:
