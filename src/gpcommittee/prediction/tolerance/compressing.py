@@ -37,7 +37,7 @@ SEARCHED = 2**18
 ELSEWHERE = 4096
 """Different rows from which points elsewhere are taken."""
 
-FEWEST = 1024
+FEWEST_DIFFERENT = 1024
 """Different rows of which fewer, where most rows repeat another, say too little of what is between them."""
 
 MOST = 64
@@ -137,7 +137,7 @@ def _elsewhere(rule: AdditiveRule, store: FactorStore, engine: Engine) -> Elsewh
     X = store.committee.X
     searched = X[torch.from_numpy(_evenly(len(X), SEARCHED))]
     distinct = np.sort(np.unique(searched.numpy(), axis=0, return_index=True)[1])
-    enough = len(distinct) >= min(FEWEST, len(searched) / 2)
+    enough = len(distinct) >= min(FEWEST_DIFFERENT, len(searched) / 2)
     x = searched[torch.from_numpy(distinct[_evenly(len(distinct), ELSEWHERE if enough else 0)])]
     with torch.no_grad():
         points = view(store.committee, rule.reference, store.communication(engine), x)
@@ -145,13 +145,13 @@ def _elsewhere(rule: AdditiveRule, store: FactorStore, engine: Engine) -> Elsewh
 
 
 def _evenly(n: int, most: int) -> IntArray:
-    """As many of the numbers below n."""
+    """So many of the numbers below n, all of them if there are no more, ascending."""
     return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
 
 
 def _n_rows(store: FactorStore, kind: Experts, elsewhere: Elsewhere, experts: IntArray, engine: Engine) -> int:
     """Rows that stand for each expert: enough for most of some that are tried."""
-    probed: list[int] = np.unique(np.linspace(experts[0], experts[-1], PROBED).astype(np.int64)).tolist()
+    probed: list[int] = experts[_evenly(len(experts), PROBED)].tolist()
     factors = store.of_kind(kind, probed, engine)
 
     @torch.no_grad()
