@@ -11,8 +11,8 @@ BIN := $(VENV)/bin
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo demo-million test test-slow lint docs bench-calibration bench-cluster bench-cluster-files \
-  bench-communication bench-defaults bench-electric bench-experts bench-kernels bench-kin40k bench-memory bench-nearest \
-  bench-nested bench-objectives bench-peers bench-speed bench-variances clean \
+  bench-communication bench-defaults bench-electric bench-experts bench-kernels bench-kin40k bench-memory \
+  bench-objectives bench-peers bench-speed bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -70,13 +70,6 @@ bench-calibration: $(VENV)/.installed-bench ## Intervals by three ways of calibr
 # COMMUNICATION_ARGS: "--seeds 0", "--data kin40k sarcos".
 bench-communication: $(VENV)/.installed-bench ## Ways to choose the communication set (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.communication $(COMMUNICATION_ARGS)
-
-# NESTED_ARGS: "--seed 1", "--data kin40k sarcos".
-bench-nested: $(VENV)/.installed-bench ## NPAE over a few experts at each point against GRBCM (needs GPCOMMITTEE_DATA)
-	$(BIN)/python -m benchmarks.nested $(NESTED_ARGS)
-
-bench-nearest: $(VENV)/.installed-bench ## The nearest experts of each point against all (needs GPCOMMITTEE_DATA)
-	$(BIN)/python -m benchmarks.nearest
 
 # ELECTRIC_ARGS: "--rows 100000", "--jobs 1".
 bench-electric: $(VENV)/.installed-bench ## All of electric with the defaults, and what the plan said (needs GPCOMMITTEE_DATA)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gpcommittee.prediction.nearby import nearby_groups
 from gpcommittee.training.metric import input_scales
 
 from benchmarks._data import load_rows
@@ -29,7 +30,6 @@ from gpcommittee.datasets import RegressionData
 from gpcommittee.errors import GPCommitteeWarning
 from gpcommittee.experts import Committee
 from gpcommittee.metrics import score_report
-from gpcommittee.prediction.nearby import nearby_groups
 from gpcommittee.records import FloatArray, IntArray
 
 RESULTS = Path(__file__).parent / "results"

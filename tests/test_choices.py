@@ -10,7 +10,6 @@ from gpcommittee.choices import (
     check_choice,
     check_count,
     check_count_or_name,
-    check_not_negative,
     check_optional_positive,
     check_positive,
 )
@@ -55,25 +54,20 @@ def test_choices_are_names_or_none(value: object) -> None:
 
 @pytest.mark.parametrize("value", [2, 0.5, np.float32(0.5), Fraction(1, 2)])
 def test_numbers_of_any_real_type_are_floats(value: Any) -> None:
-    for check in (check_positive, check_optional_positive, check_not_negative):
+    for check in (check_positive, check_optional_positive):
         found = check("x", value)
         assert (found, type(found)) == (float(value), float)
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), 10**400, True, "1", 1j, [1.0]])
 def test_what_is_no_such_number_is_refused_with_its_value(value: object) -> None:
-    for check, allowed in (
-        (check_positive, "above 0"),
-        (check_optional_positive, "above 0 or None"),
-        (check_not_negative, "of at least 0"),
-    ):
+    for check, allowed in ((check_positive, "above 0"), (check_optional_positive, "above 0 or None")):
         with pytest.raises(InvalidParameterError) as caught:
             check("x", value)
         assert str(caught.value) == f"x must be a finite number {allowed}, got {value!r}."
 
 
 def test_zero_and_none() -> None:
-    assert check_not_negative("x", 0) == 0.0
     assert check_optional_positive("x", None) is None
     for check in (check_positive, check_optional_positive):
         with pytest.raises(InvalidParameterError, match="above 0"):

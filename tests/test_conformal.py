@@ -62,22 +62,20 @@ def test_scores_are_standardised_errors_in_order() -> None:
         Prediction(np.array([0.0, 4.0, 3.0]), np.zeros(3), np.array([0.25, 16.0, 1.0])),
         Prediction(np.array([1.0, 2.0, 0.0]), np.zeros(3), np.array([1.0, 1.0, 9.0])),
     ]
-    found = conformal_scores([PoE(), GPoE()], predictions, y, "loo", 0.0, "auto")
+    found = conformal_scores([PoE(), GPoE()], predictions, y, "loo")
     np.testing.assert_array_equal(found.scores, [[0.0, 0.5, 2.0], [0.0, 0.0, 1.0]])
     np.testing.assert_array_equal(found.of(GPoE()), [0.0, 0.0, 1.0])
     assert found.n_rows == 3
 
 
 def test_other_rules_and_settings_are_refused() -> None:
-    scores = ConformalScores((PoE(), GRBCM(lead="first")), np.ones((2, 19)), "loo", 0.0, "auto")
+    scores = ConformalScores((PoE(), GRBCM(lead="first")), np.ones((2, 19)), "loo")
     with pytest.raises(InvalidParameterError) as caught:
         scores.of(PoE(level="observation"))
     assert str(caught.value) == (
         "The model has conformal scores of 'poe', GRBCM(lead='first'), but none of PoE(level='observation'). Choose "
         "one of these rules, or give the other one to conformalize(X, y, aggregations=[...])."
     )
-    scores.check_settings("loo", 0, "auto")
+    scores.check_calibration("loo")
     with pytest.raises(InvalidParameterError, match="with calibration='loo', but it is None now"):
-        scores.check_settings(None, 0.0, "auto")
-    with pytest.raises(InvalidParameterError, match=r"with tolerance=0\.0, but it is 0\.1 now"):
-        scores.check_settings("loo", 0.1, "auto")
+        scores.check_calibration(None)

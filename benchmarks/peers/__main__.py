@@ -65,7 +65,7 @@ def known(name: str) -> str:
 
 
 def tagged(text: str) -> tuple[str, Mapping[str, object]]:
-    """A tag and settings, as in ``exact={"tolerance": 0}``."""
+    """A tag and settings, as in ``small={"expert_size": 100}``."""
     tag, _, settings = text.partition("=")
     return tag, json.loads(settings)
 

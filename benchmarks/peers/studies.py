@@ -39,8 +39,6 @@ OURS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ours-trained-on-all": ("ours, trained on all experts", {"training_experts": "all"}),
     "ours-standardised": ("ours, divided in standardised inputs", {"partition_metric": "standardised"}),
     "ours-uncalibrated": ("ours, variances not calibrated", {"calibration": None}),
-    "ours-every-expert": ("ours, tolerance 0", {"tolerance": 0.0}),
-    "ours-tolerance-1e-2": ("ours, tolerance 0.01", {"tolerance": 0.01}),
 }
 """Labels and settings of the library's runs, by tag."""
 

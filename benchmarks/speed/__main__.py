@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("names", nargs="*", metavar="NAME", type=known, help=f"{', '.join(BENCHMARKS)}, report; all")
     result.add_argument("--smoke", action="store_true", help="sizes of seconds, stored apart; numbers mean nothing")
     result.add_argument("--results", type=Path, metavar="PATH", help="folder of stored results")
-    kinds: dict[str, Callable[[str], object]] = {"data": Path, "experts": numbers, "tolerance": float}
+    kinds: dict[str, Callable[[str], object]] = {"data": Path, "experts": numbers}
     for field in fields(Options):
         flag = f"--{field.name.replace('_', '-')}"
         result.add_argument(flag, type=kinds.get(field.name, int), help=f"({field.default})")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpcommittee.prediction.nearest import AUTO_NEAREST
-
 
 @dataclass(frozen=True)
 class Options:
@@ -24,12 +22,8 @@ class Options:
         Numbers of experts in ``scaling``.
     expert_size : int
         Rows of an expert there.
-    test_rows, full_rows : int
-        Test points there: all, and those at which every expert is summed for comparison.
-    tolerance : float
-        Of the second pass there.
-    nearest : int
-        Experts at each point in the third; by default as many as the library sums.
+    test_rows : int
+        Test points there.
     rows, plan_test_rows : int
         Training and test rows of geoid and electric in ``plan``.
     kin40k_rows : int or None
@@ -45,10 +39,7 @@ class Options:
     predictions: int = 1000
     experts: tuple[int, ...] = (64, 128, 256, 512, 1024)
     expert_size: int = 500
-    test_rows: int = 20_000
-    full_rows: int = 2_048
-    tolerance: float = 1e-3
-    nearest: int = AUTO_NEAREST
+    test_rows: int = 2_048
     rows: int = 50_000
     plan_test_rows: int = 20_000
     kin40k_rows: int | None = None
@@ -62,8 +53,7 @@ SMOKE = Options(
     predictions=10,
     experts=(3, 6),
     expert_size=60,
-    test_rows=200,
-    full_rows=100,
+    test_rows=100,
     rows=600,
     plan_test_rows=200,
     kin40k_rows=600,

@@ -18,15 +18,14 @@ from gpcommittee._held_out import HeldOut, is_auto, predict_held_out, variance_s
 from gpcommittee._input import checked_inputs
 from gpcommittee._on_cluster import cluster_of, model_of, predict_held_out_on_cluster, worker_device
 from gpcommittee.aggregation import Rule, make_rule
-from gpcommittee.choices import check_choice, check_not_negative, check_optional_positive
+from gpcommittee.choices import check_choice, check_optional_positive
 from gpcommittee.cluster import Cluster, ClusterCommittee, Model, ShardedRows, predict_on_cluster, scatter_committee
 from gpcommittee.conformal import ConformalScores
 from gpcommittee.engines import Engine, make_engine, plain_torch
 from gpcommittee.errors import InvalidParameterError, JitterWarning, PrecisionWarning
 from gpcommittee.experts import Committee
 from gpcommittee.metrics import ScoreReport
-from gpcommittee.partition import DISTANCE_PARTITIONERS
-from gpcommittee.prediction import FactorStore, check_nearest, factor_budget, predict_rules, resolve_nearest, scaled
+from gpcommittee.prediction import FactorStore, factor_budget, predict_rules, scaled
 from gpcommittee.progress import Reporter, reporter_for
 from gpcommittee.records import (
     FloatArray,
@@ -52,9 +51,6 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     memory_budget: float | None
     calibration: str | None
-    tolerance: float
-    nearest_experts: int | str
-    partition: Any
     verbose: int
     device: Any
     engine: Any
@@ -64,7 +60,6 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     aggregation_: str | Rule
     aggregation_scores_: dict[str, ScoreReport]
     variance_scales_: dict[Rule, float]
-    _scales_nearest: int | None
     conformal_: ConformalScores | None
     kernel_: Kernel
     noise_variance_: float
@@ -146,12 +141,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
 
     def _set_held_out(self, scores: dict[str, ScoreReport], scales: dict[Rule, float]) -> None:
         self.aggregation_scores_ = scores
-        self._set_scales(scales)
-
-    def _set_scales(self, scales: dict[Rule, float]) -> None:
-        """Numbers that hold for predictions by as many of the nearest experts as now."""
         self.variance_scales_ = scales
-        self._scales_nearest = self._n_nearest()
 
     def _set_conformal(self, conformal: ConformalScores | None) -> None:
         self.conformal_ = conformal
@@ -196,7 +186,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         stacklevel: int,
         reporter: Reporter | None = None,
     ) -> list[Prediction]:
-        reporter, tolerance = reporter or self._reporter(), check_not_negative("tolerance", self.tolerance)
+        reporter = reporter or self._reporter()
         scales = None if mean_only else self._scales(rules, reporter)
         cluster = cluster_of(self.engine)
         if cluster is not None:
@@ -204,17 +194,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
             return predictions if scales is None else list(map(scaled, predictions, scales))
         store, engine = self._current_store(), self._prediction_engine()
         with plain_torch():
-            predictions = predict_rules(
-                store,
-                self.scaling_,
-                inputs,
-                rules,
-                engine,
-                reporter,
-                mean_only=mean_only,
-                tolerance=tolerance,
-                n_nearest=self._n_nearest(),
-            )
+            predictions = predict_rules(store, self.scaling_, inputs, rules, engine, reporter, mean_only=mean_only)
         self._warn_of_numerics(store.in_double, store.largest_jitter, stacklevel)
         return predictions if scales is None else list(map(scaled, predictions, scales))
 
@@ -222,8 +202,6 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
         """Factor of each rule's variances; rules that the fit has not measured are measured now."""
         if self.calibration != HELD_OUT or self._n_experts == 1:
             return [1.0] * len(rules)
-        if self._scales_nearest != self._n_nearest():
-            self._set_scales({})
         unknown = [rule for rule in dict.fromkeys(rules) if rule not in self.variance_scales_]
         if unknown:
             held = self._held_out(unknown, reporter)
@@ -239,13 +217,7 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
             return predict_held_out_on_cluster(self._rows_on(cluster), self._model(), rules, reporter, budget)
         store, engine = self._current_store(), self._prediction_engine()
         with plain_torch():
-            return predict_held_out(store, self.scaling_, rules, engine, reporter, self._n_nearest())
-
-    def _n_nearest(self) -> int | None:
-        """How many of the nearest experts predictions sum; None for all."""
-        nearest = check_nearest(self.nearest_experts, self.partition)
-        by_distance = isinstance(self.partition, str) and self.partition in DISTANCE_PARTITIONERS
-        return resolve_nearest(nearest, self._n_experts, by_distance=by_distance, tolerance=self.tolerance)
+            return predict_held_out(store, self.scaling_, rules, engine, reporter)
 
     def _predict_on(
         self,
@@ -277,13 +249,8 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
 
     def _model(self) -> Model:
         """What workers need to know beside the rows."""
-        return model_of(
-            self._members,
-            self.scaling_,
-            calibrated=self._is_calibrated(),
-            n_nearest=self._n_nearest(),
-            device=worker_device(self.device),
-        )
+        device = worker_device(self.device)
+        return model_of(self._members, self.scaling_, calibrated=self._is_calibrated(), device=device)
 
     def _warn_of_numerics(self, in_double: Set[int], largest_jitter: float, stacklevel: int) -> None:
         if in_double:

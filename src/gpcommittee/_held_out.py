@@ -80,7 +80,6 @@ def predict_held_out(
     rules: Sequence[Rule],
     engine: Engine,
     reporter: Reporter,
-    n_nearest: int | None = None,
 ) -> HeldOut | None:
     """Predictions of rows that are held out of the committee; None where there are too few.
 
@@ -92,8 +91,6 @@ def predict_held_out(
     rules : sequence of Rule
     engine : Engine
     reporter : Reporter
-    n_nearest : int, optional
-        As in ``predict_rules``.
 
     Raises
     ------
@@ -111,7 +108,7 @@ def predict_held_out(
     store = FactorStore(without(committee, held), budget, store.calibrated)
     x, y = committee.X[held].double().numpy(force=True), committee.y[held].double().numpy(force=True)
     reporter = UnderName(reporter, HELD_OUT_STAGE)
-    predictions = predict_rules(store, inputs_as_they_are(scaling), x, rules, engine, reporter, n_nearest=n_nearest)
+    predictions = predict_rules(store, inputs_as_they_are(scaling), x, rules, engine, reporter)
     return HeldOut(scaling.y_mean + scaling.y_scale * y, dict(zip(rules, predictions, strict=True)))
 
 

@@ -63,8 +63,7 @@ class IntervalMixin(FittedState):
         inputs, target = checked_observations(self, X, y)
         rules = self._rules([self.aggregation] if aggregations is None else aggregations)
         predictions = self._predict_checked(inputs, rules, mean_only=False, stacklevel=4)
-        used = self.calibration, float(self.tolerance), self.nearest_experts
-        self._set_conformal(conformal_scores(rules, predictions, target, *used))
+        self._set_conformal(conformal_scores(rules, predictions, target, self.calibration))
         return self
 
     def predict_interval(
@@ -94,7 +93,7 @@ class IntervalMixin(FittedState):
             As in ``predict``.
         InvalidParameterError
             As in ``predict``, and if the level is outside (0, 1). After ``conformalize`` also if there were too few
-            rows for the level, no scores of the rule, or a setting that changes predictions has changed since.
+            rows for the level, no scores of the rule, or ``calibration`` has changed since.
         NotPositiveDefiniteError, MemoryBudgetError
             As in ``predict``.
         """
@@ -129,6 +128,6 @@ class IntervalMixin(FittedState):
         gaussian = half_width_in_deviations(level)
         if self.conformal_ is None:
             return gaussian
-        self.conformal_.check_settings(self.calibration, self.tolerance, self.nearest_experts)
+        self.conformal_.check_calibration(self.calibration)
         rule = self._rules([self.aggregation if aggregation is None else aggregation])[0]
         return conformal_quantile(self.conformal_.of(rule), level)

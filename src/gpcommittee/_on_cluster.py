@@ -59,12 +59,7 @@ def worker_device(device: str | torch.device | None) -> str:
 
 
 def model_of(
-    members: Committee | ClusterCommittee,
-    scaling: Standardisation,
-    *,
-    calibrated: bool,
-    n_nearest: int | None,
-    device: str,
+    members: Committee | ClusterCommittee, scaling: Standardisation, *, calibrated: bool, device: str
 ) -> Model:
     """A fitted committee without its rows, for workers.
 
@@ -78,7 +73,7 @@ def model_of(
             "Experts with variances of their own do not predict on a cluster. Use engine=None, or fit with "
             "expert_variances='shared'."
         )
-    return Model(members.kernel.on("cpu"), members.hyperparameters, scaling, calibrated, device, n_nearest)
+    return Model(members.kernel.on("cpu"), members.hyperparameters, scaling, calibrated, device)
 
 
 def divide_on_workers(

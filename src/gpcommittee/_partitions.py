@@ -107,15 +107,13 @@ def predict_source(
     rule = model._rules([model.aggregation if aggregation is None else aggregation])[0]
     rows, told = model._rows_on(cluster), model._model()
     scale = model._scales([rule], model._reporter())[0]
-    submit, batch_points = submitter(rows, told, rule, model.memory_budget)
     return stream_predictions(
         cluster.client,
         source,
         folder,
-        submit=submit,
+        submit=submitter(rows, told, rule, model.memory_budget),
         to_columns=partial(to_columns, deviations=known, scale=scale, include_noise=include_noise),
         columns=PREDICTION_COLUMNS,
         model=identity_of(rows, told, rule, known, scale, include_noise),
         reporter=model._reporter(),
-        batch_points=batch_points,
     )

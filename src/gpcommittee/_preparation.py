@@ -19,7 +19,6 @@ from gpcommittee.choices import (
     check_choice,
     check_count,
     check_count_or_name,
-    check_not_negative,
     check_optional_positive,
     check_positive,
 )
@@ -37,7 +36,6 @@ from gpcommittee.partition import (
     resolve_sizes,
 )
 from gpcommittee.precision import torch_dtype
-from gpcommittee.prediction import check_nearest
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Partition, Standardisation
 from gpcommittee.training import (
@@ -84,8 +82,6 @@ class PreparationMixin(FittedState):
                 "expert_variances='own' is not found on a cluster; set it to 'shared', or fit with engine=None."
             )
         check_optional_positive("memory_budget", self.memory_budget)
-        check_not_negative("tolerance", self.tolerance)
-        check_nearest(self.nearest_experts, self.partition)
         check_choice("calibration", self.calibration, CALIBRATIONS)
         if compares_kernels(self.kernel) and self.optimizer is None:
             raise InvalidParameterError(

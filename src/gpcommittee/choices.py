@@ -68,20 +68,6 @@ def check_optional_positive(name: str, value: object) -> float | None:
     return None if value is None else _above_zero(name, value, " or None")
 
 
-def check_not_negative(name: str, value: object) -> float:
-    """A finite number of at least 0.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is none.
-    """
-    number = _as_float(value)
-    if not 0 <= number < math.inf:
-        raise InvalidParameterError(f"{name} must be a finite number of at least 0, got {value!r}.")
-    return number
-
-
 def _above_zero(name: str, value: object, or_else: str) -> float:
     number = _as_float(value)
     if not 0 < number < math.inf:

@@ -32,16 +32,12 @@ class ConformalScores:
     scores : ndarray, shape (n_rules, n_rows)
         Absolute errors in predicted standard deviations, ascending for each rule.
     calibration : str or None
-    tolerance : float
-    nearest_experts : int or str
-        Settings of the estimator under which the rows were predicted.
+        Setting of the estimator under which the rows were predicted.
     """
 
     rules: tuple[Rule, ...]
     scores: FloatArray
     calibration: str | None
-    tolerance: float
-    nearest_experts: int | str
 
     @property
     def n_rows(self) -> int:
@@ -64,37 +60,27 @@ class ConformalScores:
         scores: FloatArray = self.scores[self.rules.index(rule)]
         return scores
 
-    def check_settings(self, calibration: str | None, tolerance: float, nearest_experts: int | str) -> None:
+    def check_calibration(self, calibration: str | None) -> None:
         """Refuse predictions other than those that the scores are of.
 
         Raises
         ------
         InvalidParameterError
-            If a setting has changed.
+            If the setting has changed.
         """
-        for name, stored, present in (
-            ("calibration", self.calibration, calibration),
-            ("tolerance", self.tolerance, tolerance),
-            ("nearest_experts", self.nearest_experts, nearest_experts),
-        ):
-            if stored != present:
-                raise InvalidParameterError(
-                    f"The conformal scores are of predictions with {name}={stored!r}, but it is {present!r} now. Set "
-                    "it back, or call conformalize again."
-                )
+        if self.calibration != calibration:
+            raise InvalidParameterError(
+                f"The conformal scores are of predictions with calibration={self.calibration!r}, but it is "
+                f"{calibration!r} now. Set it back, or call conformalize again."
+            )
 
 
 def conformal_scores(
-    rules: Sequence[Rule],
-    predictions: Sequence[Prediction],
-    y: FloatArray,
-    calibration: str | None,
-    tolerance: float,
-    nearest_experts: int | str,
+    rules: Sequence[Rule], predictions: Sequence[Prediction], y: FloatArray, calibration: str | None
 ) -> ConformalScores:
     """Scores of calibration rows by each rule's prediction of an observation."""
     scores = [np.abs(y - p.mean) / np.sqrt(cast(FloatArray, p.var_noisy)) for p in predictions]
-    return ConformalScores(tuple(rules), np.sort(scores, axis=1), calibration, tolerance, nearest_experts)
+    return ConformalScores(tuple(rules), np.sort(scores, axis=1), calibration)
 
 
 def conformal_quantile(scores: FloatArray, level: float) -> float:

@@ -53,10 +53,9 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         its present values are the start. "auto", the default: the name that does best by the training's objective on
         some 4,000 rows, 4 to 8 experts. With ``optimizer=None`` the default is "squared_exponential".
     aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
-        "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae",
-        "augmented_npae" or "communication", or a rule with its own settings. "auto": the one of these, both of NPAE
-        aside, with the best MSLL on up to 1,000 rows that are held out of the experts for it and given back; "grbcm"
-        with fewer than 100 rows.
+        "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae"
+        or "communication", or a rule with its own settings. "auto": the one of these, NPAE aside, with the best MSLL on
+        up to 1,000 rows that are held out of the experts for it and given back; "grbcm" with fewer than 100 rows.
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional
@@ -102,25 +101,12 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         been when each of their rows was left out and predicted, in units of what they said of them. "held_out": they
         are also multiplied by one number for each rule, by which its errors are as large as it says on up to 1,000 rows
         that are held out of all experts and given back. None: variances as the aggregation rule gives them.
-    tolerance : float, default=0.0
-        Largest change against the sum over all experts that a prediction of GRBCM, RBCM or BCM may have: of the mean in
-        predicted standard deviations, of the variance relative to it. Experts far from a test point are then compressed
-        to a few of their rows, or left out, which saves much of the work where rows are divided by their inputs; within
-        the tolerance a prediction may depend on the points predicted along with it. 0, with fewer than 50 experts, with
-        variances of their own, a sum of kernels of single inputs, in float32 and on CUDA: every expert that is summed
-        is evaluated. Without effect where ``nearest_experts`` is a number, which says how many are summed.
-    nearest_experts : int, "auto" or "all", default="auto"
-        Experts that GRBCM, RBCM and BCM sum at a test point: those whose rows are nearest to it in the kernel's metric,
-        fading towards the farthest of them, so that a prediction costs the same however many experts there are; all
-        that surround a point where those are more, as they may be with ten inputs that matter and more. "auto":
-        64 of more than 128 that "tree" or "kmeans" divided, and all otherwise and where there is a ``tolerance``.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
     engine : dask.distributed.Client, optional
         Cluster on which experts are computed, with the same numbers as on one machine; it takes Dask DataFrames, Dask
-        arrays and Parquet files as well as arrays. ``device`` is then every worker's, ``n_jobs`` has no effect, and
-        every expert counts at every point whatever the tolerance. Neither clones nor model files nor pickles hold a
-        copy of it. Default: this process.
+        arrays and Parquet files as well as arrays. ``device`` is then every worker's, and ``n_jobs`` has no effect.
+        Neither clones nor model files nor pickles hold a copy of it. Default: this process.
     verbose : int, default=0
         1 shows progress on standard error.
 
@@ -198,8 +184,6 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         dtype: str = "float64",
         memory_budget: float | None = None,
         calibration: str | None = HELD_OUT,
-        tolerance: float = 0.0,
-        nearest_experts: int | str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         engine: Any = None,
         verbose: int = 0,
@@ -223,8 +207,6 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.calibration = calibration
-        self.tolerance = tolerance
-        self.nearest_experts = nearest_experts
         self.checkpoint = checkpoint
         self.engine = engine
         self.verbose = verbose
@@ -386,7 +368,7 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         X : array-like or data frame, shape (n_points, n_features)
             All in one block: memory and work grow with its size.
         aggregation : "npae" or NPAE, default="npae"
-            The only rule for which the covariance is defined, over all experts on their own rows.
+            The only rule for which the covariance is defined.
         include_noise : bool, default=True
             Add the noise variance to the diagonal: covariance of new observations.
 
@@ -419,10 +401,9 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         """
         check_is_fitted(self)
         rule = make_rule(aggregation)
-        if not isinstance(rule, NPAE) or not rule.is_papers:
+        if not isinstance(rule, NPAE):
             raise InvalidParameterError(
-                "A covariance between points is defined for NPAE alone, over all experts on their own rows, got "
-                f"{written(rule)}. Choose 'npae'."
+                f"A covariance between points is defined for NPAE alone, got {written(rule)}. Choose 'npae'."
             )
         request = Request(self.committee_, self.scaling_, checked_inputs(self, X))
         store, engine = self._current_store(), self._prediction_engine()

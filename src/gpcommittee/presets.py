@@ -52,6 +52,5 @@ def paper_committee(
         max_evaluations=500,
         training_experts="all",
         calibration=None,
-        nearest_experts="all",
         random_state=random_state,
     )

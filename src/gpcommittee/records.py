@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,10 +271,6 @@ class Moments:
     var_latent: Tensor
     dispersion: float = 1.0
     relative_noise: float = 1.0
-
-    def at(self, points: Tensor | slice) -> Moments:
-        """The same at some of the points, or in another order."""
-        return replace(self, mean=self.mean[points], var_latent=self.var_latent[points])
 
 
 @dataclass(frozen=True)

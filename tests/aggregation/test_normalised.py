@@ -221,7 +221,7 @@ def test_without_augmented_experts_the_communication_expert_remains(rule: Additi
     np.testing.assert_allclose(variances(prediction)[0], expected[:, 1], rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(set(RULES) - {"npae", "augmented_npae"}))
+@pytest.mark.parametrize("name", sorted(set(RULES) - {"npae"}))
 def test_no_default_form_ends_below_the_noise(name: str) -> None:
     committee = committee_of(GP, random_blocks([15] * 12, 2, seed=7))
     [prediction] = predict(committee, X_TEST, [RULES[name]])

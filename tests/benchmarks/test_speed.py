@@ -19,11 +19,10 @@ from benchmarks.speed.likelihood import likelihood
 from benchmarks.speed.moments import moments
 from benchmarks.speed.options import SMOKE, Options
 from benchmarks.speed.report import SECTIONS, write_page
-from benchmarks.speed.scaling import changes, scaling
+from benchmarks.speed.scaling import scaling
 from benchmarks.speed.store import read_result, write_result
-from gpcommittee.records import Prediction
 
-TINY = replace(SMOKE, repeats=1, size=20, expert_size=25, test_rows=40, full_rows=20, predictions=3, rows=120)
+TINY = replace(SMOKE, repeats=1, size=20, expert_size=25, test_rows=20, predictions=3, rows=120)
 
 
 @pytest.fixture(autouse=True)
@@ -70,22 +69,10 @@ def test_likelihood_and_moments_have_a_row_per_kernel_and_question() -> None:
 
 def test_scaling_has_every_size_and_its_growth_from_the_smallest() -> None:
     rows = scaling(TINY)
-    full = [row for row in rows if row["summed"] == "all"]
-    assert [row["n_experts"] for row in full] == list(TINY.experts)
-    assert [row["n_rows"] for row in full] == [75, 150]
-    assert full[0]["growth"] == 1.0
-    assert {row["summed"] for row in rows} == {"all", "all, to 0.001", "64 nearest"}
+    assert [row["n_experts"] for row in rows] == list(TINY.experts)
+    assert [row["n_rows"] for row in rows] == [75, 150]
+    assert rows[0]["growth"] == 1.0
     assert_shown("scaling", rows)
-
-
-def test_changes_are_in_deviations_of_an_observation_and_relative_for_the_variance() -> None:
-    full = Prediction(np.array([1.0, 2.0]), np.array([3.0, 8.0]), np.array([4.0, 9.0]))
-    reduced = Prediction(np.array([1.2, 1.4]), np.array([3.3, 8.0]), np.array([4.4, 9.0]))
-    found = changes(full, reduced)
-    assert found["mean_change"] == pytest.approx(0.2)
-    assert found["variance_change"] == pytest.approx(0.1)
-    assert found["latent_mean_change"] == pytest.approx(0.6 / np.sqrt(8.0))
-    assert found["latent_variance_change"] == pytest.approx(0.1)
 
 
 def test_a_run_and_its_plan_are_put_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:

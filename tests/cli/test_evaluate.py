@@ -29,7 +29,7 @@ def test_scores_are_those_of_the_library(model: Path, test_table: Path) -> None:
     found = scores(model, test_table, "--aggregation", "all", "--level", "0.9")
     regressor, table = CommitteeRegressor.load(model), read(test_table)
     y, y_train = values(table, "y")[:, 0], values(make_table(), "y")[:, 0]
-    assert set(found) == set(RULES) - {"npae", "augmented_npae"}
+    assert set(found) == set(RULES) - {"npae"}
     for rule in found:
         mean, std = regressor.predict(table.select(["a", "b"]), return_std=True, aggregation=rule)
         expected = score_report(

@@ -293,7 +293,7 @@ def test_conformal_rows_are_not_fitted(train: Path, tmp_path: Path) -> None:
     expected = own.conformalize(frame, table[held, 2]).interval_half_width()
     assert model.interval_half_width() == pytest.approx(expected, rel=1e-10)
     assert f"conformal, by 40 rows held out: 95% within {expected:.3g} standard deviations" in text
-    for rule in set(RULES) - {"npae", "augmented_npae"}:
+    for rule in set(RULES) - {"npae"}:
         assert model.interval_half_width(0.9, rule) > 0
 
 

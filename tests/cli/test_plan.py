@@ -56,16 +56,6 @@ def test_the_kernel_that_is_counted(data: Path, name: str, line: str) -> None:
     assert lines[2].split(maxsplit=1) == ["kernel", line]
 
 
-@pytest.mark.parametrize(("size", "said"), [("10", True), ("100", False)])
-def test_a_tolerance_changes_what_is_said_of_the_prediction_where_experts_are_chosen(
-    data: Path, size: str, said: bool
-) -> None:
-    options = ("--test-rows", "5000", "--expert-size", size, "--tolerance", "0.001")
-    text = run("plan", data, "--target", "y", *options).output
-    assert ("for 5,000 rows with every expert, to the tolerance less where few matter; factors" in text) is said
-    assert json.loads(run("plan", data, "--target", "y", *options, "--format", "json").stdout)["chooses"] is said
-
-
 def test_nothing_is_said_of_a_prediction_that_is_not_planned(data: Path) -> None:
     assert "predict  " not in run("plan", data, "--target", "y").output
 

@@ -46,27 +46,6 @@ def test_the_interval_has_its_level(model: Path, new: Path) -> None:
     np.testing.assert_allclose(mean - lower, 0.6744897501960817 * std, rtol=1e-12)
 
 
-def test_the_tolerance_is_that_of_the_library(model: Path, new: Path) -> None:
-    regressor = CommitteeRegressor.load(model).set_params(tolerance=0.1)
-    expected = regressor.predict(read(new).select(["a", "b"]), return_std=True)
-    np.testing.assert_array_equal(
-        predict(model, new, "out.parquet", "--tolerance", "0.1")[:, :2], np.column_stack(expected)
-    )
-    refused = run("predict", model, new, "--out", new.parent / "o.csv", "--tolerance", "-1", code=2)
-    assert "not a finite number of at least 0" in refused.stderr
-
-
-def test_the_nearest_experts_are_those_of_the_library(model: Path, new: Path) -> None:
-    regressor = CommitteeRegressor.load(model).set_params(nearest_experts=1)
-    expected = regressor.predict(read(new).select(["a", "b"]), return_std=True)
-    found = predict(model, new, "out.parquet", "--nearest-experts", "1")[:, :2]
-    np.testing.assert_array_equal(found, np.column_stack(expected))
-    assert (found != in_python(model, new)).any()
-    for value in ("0", "some"):
-        refused = run("predict", model, new, "--out", new.parent / "o.csv", "--nearest-experts", value, code=2)
-        assert "neither a number of at least 1" in " ".join(refused.stderr.replace("│", " ").split())
-
-
 def test_latent_uncertainty_leaves_the_noise_out(model: Path, new: Path) -> None:
     found = predict(model, new, "out.parquet", "--latent")[:, :2]
     np.testing.assert_array_equal(found, in_python(model, new, include_noise=False))
@@ -265,8 +244,6 @@ def test_conformal_intervals_that_cannot_be(conformal_model: Path, new: Path) ->
         (("--level", "0.99"), "needs at least 99 calibration rows, but there are 40, which allow levels up to 40/41. "
          "Fit with more --conformal-rows, or ask for a lower level."),
         (("--aggregation", "npae"), "or fit with the other one as --aggregation."),
-        (("--tolerance", "0.1"), "Set it back, or fit again with the present setting."),
-        (("--nearest-experts", "1"), "Set it back, or fit again with the present setting."),
     ):  # fmt: skip
         assert message in run("predict", conformal_model, new, "--out", out, *options, code=1).stderr
     assert not out.exists()

@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from far_rows import POINTS, RULES, SETTINGS, X, Y, fitted_here, parameters
+from far_rows import POINTS, SETTINGS, X, Y, fitted_here, parameters
 from gpcommittee import CommitteeRegressor
-from gpcommittee.aggregation import NPAE, Rule
+from gpcommittee.aggregation import RULES
 from gpcommittee.cluster import answers
 from gpcommittee.errors import InvalidParameterError
+
+EVERY_RULE = tuple(RULES)
 
 
 def fitted_there(client: Any, **changed: Any) -> CommitteeRegressor:
     return CommitteeRegressor(engine=client, **{**SETTINGS, **changed}).fit(X, Y)
 
 
-def assert_equal_predictions(found: CommitteeRegressor, expected: CommitteeRegressor, rules: Any = RULES) -> None:
+def assert_equal_predictions(found: CommitteeRegressor, expected: CommitteeRegressor, rules: Any = EVERY_RULE) -> None:
     for rule, a, b in zip(rules, *(model.predict_rules(POINTS, rules) for model in (found, expected)), strict=True):
         for name in ("mean", "var_latent", "var_noisy"):
             np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-10, atol=1e-12, err_msg=str(rule))
@@ -52,7 +54,7 @@ def test_other_settings_agree(client: Any, changed: dict[str, Any]) -> None:
     np.testing.assert_allclose(parameters(found), parameters(expected), rtol=1e-8)
     assert found.kernel_name_ == expected.kernel_name_
     tolerance = 1e-4 if changed.get("dtype") == "float32" else 1e-7
-    rules: list[str | Rule] = ["grbcm", "rbcm", "npae", "augmented_npae", NPAE(n_experts=2)]
+    rules = ["grbcm", "rbcm", "npae"]
     for a, b in zip(*(model.predict_rules(POINTS, rules) for model in (found, expected)), strict=True):
         np.testing.assert_allclose(a.mean, b.mean, atol=tolerance)
         np.testing.assert_allclose(a.var_noisy, b.var_noisy, rtol=tolerance)
@@ -73,11 +75,7 @@ def test_one_machine_goes_on_from_the_log_of_a_comparison_of_kernels(client: Any
     assert {score.n_rows for score in here.kernel_scores_.values()} == {120}
 
 
-def test_the_nearest_experts_agree(client: Any) -> None:
-    changed = {"nearest_experts": 3, "optimizer": None}
-    expected, found = fitted_here(**changed), fitted_there(client, **changed)
-    assert_equal_predictions(found, expected, ["grbcm", "rbcm", "gpoe", "bcm"])
-    assert (found.predict(POINTS) != found.set_params(nearest_experts="all").predict(POINTS)).any()
+def test_variances_of_experts_own_are_refused(client: Any) -> None:
     with pytest.raises(InvalidParameterError, match="expert_variances='own' is not found on a cluster"):
         fitted_there(client, expert_variances="own")
 
@@ -93,7 +91,7 @@ def test_the_rule_is_chosen_by_the_same_scores(client: Any) -> None:
 def test_batches_change_nothing(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, found = fitted_here(optimizer=None), fitted_there(client, optimizer=None)
     monkeypatch.setattr(answers, "BATCH_POINTS", 25)
-    assert_equal_predictions(found, expected, ["grbcm", "gpoe", "augmented_npae"])
+    assert_equal_predictions(found, expected, ["grbcm", "rbcm", "gpoe", "bcm"])
     np.testing.assert_allclose(found.predict(POINTS), expected.predict(POINTS), rtol=1e-10)
     alone = [model.predict(POINTS, aggregation="communication") for model in (found, expected)]
     np.testing.assert_allclose(alone[0], alone[1], rtol=1e-10)

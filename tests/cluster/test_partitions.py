@@ -43,7 +43,7 @@ def test_a_folder_gives_the_model_of_one_machine(fitted: CommitteeRegressor) -> 
     np.testing.assert_allclose(parameters(fitted), parameters(expected), rtol=1e-8)
     assert list(fitted.feature_names_in_) == ["a", "b"]
     frame = pa.table({"a": POINTS[:, 0], "b": POINTS[:, 1]})
-    for rule in ("grbcm", "npae", "augmented_npae"):
+    for rule in ("grbcm", "npae"):
         found = fitted.predict(frame, return_std=True, aggregation=rule)
         np.testing.assert_allclose(found, expected.predict(POINTS, return_std=True, aggregation=rule), rtol=1e-7)
 
@@ -81,7 +81,7 @@ def written(folder: Path) -> FloatArray:
     )
 
 
-@pytest.mark.parametrize("rule", ["grbcm", "npae", "augmented_npae"])
+@pytest.mark.parametrize("rule", ["grbcm", "npae"])
 def test_partitions_are_predicted_into_files_and_taken_up(
     client: Any, train: Path, fitted: CommitteeRegressor, tmp_path: Path, rule: str
 ) -> None:

@@ -81,7 +81,7 @@ def test_the_fit_is_that_of_the_chosen_rule(fitted: CommitteeRegressor) -> None:
 
 def test_the_chosen_rule_has_the_best_msll_of_all_additive_ones(fitted: CommitteeRegressor) -> None:
     scores = fitted.aggregation_scores_
-    assert set(scores) == set(RULES) - {"npae", "augmented_npae"}
+    assert set(scores) == set(RULES) - {"npae"}
     best = min(scores.values(), key=lambda report: report.msll or 0.0)
     assert scores[str(fitted.aggregation_)].msll == pytest.approx(best.msll, abs=1e-5)
     assert {report.n_points for report in scores.values()} == {40}

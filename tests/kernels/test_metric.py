@@ -5,7 +5,7 @@ import pytest
 import torch
 from gpytorch.kernels import ConstantKernel, Kernel, LinearKernel, MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
 
-from gpcommittee.kernels import KernelFunction, fades_along_each, input_scales, make_kernel
+from gpcommittee.kernels import KernelFunction, input_scales, make_kernel
 from gpcommittee.kernels.named import KERNELS
 from gpcommittee.records import FloatArray
 
@@ -106,47 +106,3 @@ def test_a_linear_term_beside_others_is_no_obstacle() -> None:
     assert found is not None
     assert np.isfinite(found).all()
     assert found[0] < found[1]
-
-
-def fades(kernel: Kernel) -> bool:
-    function = KernelFunction(kernel.double())
-    found = scales(kernel)
-    return fades_along_each(function, function.start, np.ones(3) if found is None else found, X)
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        *(make_kernel(name, 3) for name in KERNELS),
-        ScaleKernel(MaternKernel(1.5, ard_num_dims=3).initialize(lengthscale=torch.tensor([1e-2, 1.0, 1e5]))),
-        ScaleKernel(MaternKernel(0.5)) + ScaleKernel(RBFKernel()),
-        ScaleKernel(RBFKernel()) + ScaleKernel(LinearKernel()),
-        ScaleKernel(RBFKernel()) + ConstantKernel(),
-        ScaleKernel(RBFKernel(active_dims=(0,))),
-        ScaleKernel(RBFKernel(active_dims=(0,)) * MaternKernel(0.5, active_dims=(1, 2))),
-        ScaleKernel(PeriodicKernel() * MaternKernel(1.5)),
-        LinearKernel(),
-    ],
-    ids=str,
-)
-def test_rows_far_along_one_input_are_far(kernel: Kernel) -> None:
-    assert fades(kernel)
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        rbf(0, 0.3) + rbf(1, 2.0) + rbf(2, 0.5),
-        ScaleKernel(RBFKernel()) + rbf(1, 0.5, 1e-3),
-        rbf(0, 0.3) + ScaleKernel(RBFKernel(active_dims=(1, 2))),
-        ScaleKernel(PeriodicKernel()),
-    ],
-    ids=["a kernel per input", "a small one besides", "two groups of inputs", "periodic"],
-)
-def test_rows_far_along_one_input_may_be_near(kernel: Kernel) -> None:
-    assert not fades(kernel)
-
-
-def test_a_single_input_is_the_only_one_to_be_far_along() -> None:
-    function = KernelFunction(ScaleKernel(PeriodicKernel()).double())
-    assert fades_along_each(function, function.start, np.ones(1), X[:, :1])

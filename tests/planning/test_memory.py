@@ -1,21 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pytest
 
 from gpcommittee.aggregation import make_rule
-from gpcommittee.kernels import KERNELS
 from gpcommittee.planning.case import Case
-from gpcommittee.planning.choosing import chooses
 from gpcommittee.planning.factors import FactorPlan
 from gpcommittee.planning.memory import (
     ALLOCATOR_OVERHEAD,
     DIVIDING_VALUES,
     INTERPRETER_BYTES,
-    LIVE_ARRAYS,
     Memory,
     fit_memory,
     predict_memory,
@@ -104,66 +99,3 @@ def test_single_precision_halves_the_experts_arrays() -> None:
     single = replace(CASE, itemsize=4)
     assert fit_memory(single).workers == fit_memory(CASE).workers / 2
     assert predict_memory(single, KEPT).workers == predict_memory(CASE, KEPT).workers / 2
-
-
-CHOOSING = replace(CASE, sizes=np.full(64, 500.0), n_test=100_000, n_features=3, tolerance=1e-3, budget=1e8)
-
-
-WAITING = 8 * (500 + 3 + 24) + 64
-"""Bytes of a point that waits for factors: what it knows of the communication rows, and a byte for each expert."""
-
-
-def looking(n_points: int) -> int:
-    """Bytes while points look at the experts, 8 of them with 64 rows each at a time."""
-    return 8 * 8 * 64 * (500 + 3 * n_points) + n_points * (8 * 500 + 60 * 64)
-
-
-def test_compressed_experts_and_what_waits_for_factors_are_held_to_a_tolerance() -> None:
-    every, chosen = (predict_memory(replace(CHOOSING, tolerance=t), KEPT) for t in (0.0, 1e-3))
-    maps = 64 * 65 + 32 * 32.5
-    far_field = 64 * (64 * (3 + 500) + maps) * 8
-    assert chosen.factors - every.factors == pytest.approx(ALLOCATOR_OVERHEAD * far_field)
-    evaluating = 8 * 1024 * (2 * 500 + 2 * 500)
-    assert chosen.workers == 2 * max(looking(1024), evaluating) + 1e8 / 8 + 16 * 1024 * WAITING
-    assert (chosen.results, chosen.data, chosen.interpreter) == (every.results, every.data, every.interpreter)
-
-
-def test_few_test_points_are_all_that_can_wait() -> None:
-    one = replace(CHOOSING, n_test=1000, n_workers=1)
-    assert predict_memory(one, KEPT).workers == max(looking(1000), 8 * 1000 * (2 * 500 + 2 * 500)) + 1000 * WAITING
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"tolerance": 0.0},
-        {"sizes": np.full(49, 500.0)},
-        {"itemsize": 4},
-        {"n_test": 0},
-        *({"rule": make_rule(name), "budget": 1e9} for name in ("gpoe", "npae", "communication", "barycenter")),
-    ],
-)
-def test_where_experts_cannot_be_chosen_a_tolerance_takes_nothing(settings: dict[str, Any]) -> None:
-    case = replace(CHOOSING, **settings)
-    assert not chooses(case)
-    assert predict_memory(case, KEPT) == predict_memory(replace(case, tolerance=0.0), KEPT)
-
-
-@pytest.mark.parametrize("name", ["grbcm", "rbcm", "bcm"])
-def test_rules_with_a_reference_choose(name: str) -> None:
-    assert chooses(replace(CHOOSING, rule=make_rule(name)))
-
-
-def test_what_no_communication_rows_are_coupled_to_is_smaller() -> None:
-    grbcm, rbcm = (predict_memory(replace(CHOOSING, rule=make_rule(name)), KEPT) for name in ("grbcm", "rbcm"))
-    assert grbcm.factors - rbcm.factors == pytest.approx(ALLOCATOR_OVERHEAD * 64 * 64 * 500 * 8)
-    assert rbcm.workers < grbcm.workers
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_no_kernel_takes_less_than_the_squared_exponential(kernel: str) -> None:
-    assert fit_memory(replace(CASE, kernel=kernel)).peak >= fit_memory(CASE).peak
-
-
-def test_every_named_kernel_has_its_arrays_counted() -> None:
-    assert LIVE_ARRAYS.keys() == KERNELS.keys()

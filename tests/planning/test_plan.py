@@ -54,7 +54,8 @@ def test_typical_fit_takes_no_more_evaluations_than_allowed() -> None:
 
 
 def test_a_fit_to_many_rows_trains_on_some_of_the_experts() -> None:
-    staged, at_once = plan(10**6), plan(10**6, training_experts="all", partition_metric="standardised")
+    staged = plan(10**6, calibration=None)
+    at_once = plan(10**6, calibration=None, training_experts="all", partition_metric="standardised")
     assert [stage.n_experts for stage in at_once.stages] == [2000]
     assert [stage.n_experts for stage in staged.stages][:2] == [4, 16]
     assert staged.stages[-1].n_experts < 1200
@@ -152,15 +153,6 @@ def test_rate_is_measured_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan(machine_rate=None, n_jobs=3, dtype="float32").machine_rate == 7.0
 
 
-def test_to_a_tolerance_the_time_is_that_of_every_expert_and_the_memory_that_of_choosing() -> None:
-    every, chosen, few = plan(expert_size=100), plan(expert_size=100, tolerance=1e-3), plan(tolerance=1e-3)
-    assert (every.chooses, chosen.chooses, few.chooses) == (False, True, False)
-    assert chosen.predict_seconds == every.predict_seconds
-    assert chosen.fit_memory == every.fit_memory
-    assert chosen.predict_memory.peak > every.predict_memory.peak
-    assert few.predict_memory == plan().predict_memory
-
-
 def test_budget_decides_whether_factors_are_kept() -> None:
     generous, tight = plan(10**6, memory_budget=20.0), plan(10**6, memory_budget=1.0)
     assert (generous.factors_kept, tight.factors_kept) == (True, False)
@@ -173,11 +165,6 @@ def test_budget_decides_whether_factors_are_kept() -> None:
         ({}, 1e9, "Nothing to change"),
         ({"n_test": 10**7}, 1e9, "exceeds the 0.931 GiB of this machine"),
         ({"n_rows": 10**6, "memory_budget": 1.0}, 1e12, "Factors of 7.45 GiB exceed the memory budget of 1 GiB"),
-        (
-            {"n_rows": 10**6, "memory_budget": 1.0, "tolerance": 0.1},
-            1e12,
-            "choosing experts asks for them several times",
-        ),
         ({"n_rows": 10**6, "expert_size": 4000, "memory_budget": 1e3}, 1e12, "Half of expert_size=4000 would take"),
         ({"n_rows": 10**8, "memory_budget": 1e4, "training_experts": "all"}, 1e15, "give it a checkpoint"),
         ({"n_experts": 1000}, 1e12, "Experts of at most 10 rows know little"),
@@ -200,7 +187,6 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
         ({"n_test": True}, "n_test must be an integer of at least 0, got True"),
         ({"n_experts": 3, "expert_size": 4}, "were both given"),
         ({"n_experts": 10_001}, "exceeds the 10000 rows"),
-        ({"partition": "random", "nearest_experts": 3}, "nearest_experts=3 needs experts that divide the inputs"),
         ({"partition": "grid"}, r"partition must be one of \['kmeans', 'random', 'tree'\] in a plan, got 'grid'"),
         ({"partition": [0, 1]}, r"partition must be one of"),
         ({"n_jobs": 0}, "n_jobs must be None or a non-zero integer, got 0"),
@@ -209,7 +195,6 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
         ({"memory_budget": 0}, "memory_budget must be a finite number above 0 or None, got 0"),
         ({"machine_rate": float("inf")}, "machine_rate must be a finite number above 0 or None, got inf"),
         ({"machine_rate": True}, "machine_rate must be a finite number above 0 or None, got True"),
-        ({"tolerance": -0.1}, "tolerance must be a finite number of at least 0, got -0.1"),
         ({"aggregation": "mean"}, "Unknown aggregation 'mean'"),
         ({"kernel": "periodic"}, "kernel must be one of"),
     ],

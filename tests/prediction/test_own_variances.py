@@ -14,7 +14,6 @@ from gpcommittee.aggregation import (
     GRBCM,
     NPAE,
     RBCM,
-    AdditiveRule,
     Barycenter,
     Communication,
     GPoE,
@@ -23,14 +22,10 @@ from gpcommittee.aggregation import (
     PoE,
     Reference,
     Rule,
-    empty,
-    finish,
 )
 from gpcommittee.engines import Engine, SerialEngine, ThreadEngine
 from gpcommittee.experts import Committee
 from gpcommittee.prediction import FactorStore, Request, npae_covariance, predict_rules, stream
-from gpcommittee.prediction.nearest import add_faded, summed_experts
-from gpcommittee.prediction.view import View
 from gpcommittee.progress import SilentReporter
 from gpcommittee.records import OwnVariances, Prediction
 from naive import Array, NaiveGP
@@ -55,11 +50,10 @@ def predict(
     calibrated: bool = False,
     budget: float = 1e9,
     engine: Engine | None = None,
-    tolerance: float = 0.0,
 ) -> list[Prediction]:
     store = FactorStore(committee, budget, calibrated)
     arguments = identity_scaling(2), X_TEST, rules, engine or SerialEngine(), SilentReporter()
-    return predict_rules(store, *arguments, tolerance=tolerance)
+    return predict_rules(store, *arguments)
 
 
 def exact(blocks: list[tuple[Array, Array]], noise: Array, x: Array) -> tuple[float, float]:
@@ -151,7 +145,7 @@ def test_the_covariance_has_the_variances_on_its_diagonal(include_noise: bool) -
     np.testing.assert_allclose(covariance.diagonal(), variances(expected)[int(include_noise)], rtol=1e-8)
 
 
-@pytest.mark.parametrize("case", ["threads", "chunks", "budget", "tolerance"])
+@pytest.mark.parametrize("case", ["threads", "chunks", "budget"])
 def test_the_numbers_do_not_depend_on_who_computes_them(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     committee = with_own(SIGNAL, NOISE)
     expected = predict(committee, RULES, calibrated=True)
@@ -159,8 +153,7 @@ def test_the_numbers_do_not_depend_on_who_computes_them(case: str, monkeypatch: 
     if case == "chunks":
         monkeypatch.setattr(stream, "CHUNK", 7)
     budget = 1e6 if case != "budget" else 2e5
-    tolerance = 0.1 if case == "tolerance" else 0.0
-    found = predict(committee, RULES, calibrated=True, engine=engine, budget=budget, tolerance=tolerance)
+    found = predict(committee, RULES, calibrated=True, engine=engine, budget=budget)
     for got, one in zip(found, expected, strict=True):
         np.testing.assert_allclose(got.mean, one.mean, rtol=1e-9, atol=1e-12)
         for a, b in zip(variances(got), variances(one), strict=True):
@@ -173,24 +166,3 @@ def test_single_precision_is_nearly_the_same() -> None:
     for got, expected in zip(predict(single, [GRBCM(), RBCM()]), predict(double, [GRBCM(), RBCM()]), strict=True):
         np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(variances(got)[1], variances(expected)[1], rtol=1e-3)
-
-
-def test_npae_over_chosen_experts_has_the_scales_of_all_where_it_takes_all() -> None:
-    chosen, every = predict(with_own(SIGNAL, NOISE), [NPAE(n_experts=5), NPAE()], calibrated=True)
-    np.testing.assert_allclose(chosen.mean, every.mean, rtol=1e-9)
-    np.testing.assert_allclose(variances(chosen), variances(every), rtol=1e-9)
-
-
-@pytest.mark.parametrize("rule", [GRBCM(), RBCM(), BCM()], ids=str)
-def test_nearest_experts_with_whole_shares_are_the_full_sum(rule: AdditiveRule) -> None:
-    committee = with_own(SIGNAL, NOISE)
-    kinds, experts = frozenset({rule.experts}), list(summed_experts(rule, 5))
-    factors = FactorStore(committee, 1e9, True).load(kinds, experts, SerialEngine())
-    view = View(committee, factors, torch.from_numpy(X_TEST), rule.reference is Reference.COMMUNICATION)
-    nothing, whole = empty(view.context.prior_variance), torch.ones(40, len(experts))
-    total = add_faded(rule, nothing, view, experts, whole, SerialEngine())
-    found, expected = finish(rule, total, view.context), predict(committee, [rule], calibrated=True)[0]
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-9)
-    np.testing.assert_allclose(found.dispersion * found.var_latent, variances(expected)[0], rtol=1e-9)
-    noisy = found.dispersion * (found.var_latent + found.relative_noise * committee.noise_variance)
-    np.testing.assert_allclose(noisy, variances(expected)[1], rtol=1e-9)

@@ -71,18 +71,15 @@ def used_threads(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return threads
 
 
-@pytest.mark.parametrize("n_nearest", [None, 4])
 @pytest.mark.parametrize("n_points", [1, 40])
-def test_few_points_are_shared_out_by_experts(
-    n_points: int, n_nearest: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_points_are_shared_out_by_experts(n_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = used_threads(monkeypatch)
     committee = committee_of(GP, random_blocks([9] * 12, 2, seed=0))
     for n_workers in (1, 3):
         threads.clear()
         store, engine = FactorStore(committee, 1e9), SerialEngine() if n_workers == 1 else ThreadEngine(n_workers)
         x = X_TEST[:n_points]
-        predict_rules(store, identity_scaling(2), x, [GRBCM()], engine, SilentReporter(), n_nearest=n_nearest)
+        predict_rules(store, identity_scaling(2), x, [GRBCM()], engine, SilentReporter())
         assert (len(threads) > 1) == (n_workers > 1)
 
 

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpcommittee import CommitteeRegressor
-from gpcommittee.aggregation import NPAE, Rule
-from gpcommittee.aggregation import RULES as NAMED
 from gpcommittee.records import FloatArray
 
-RULES: tuple[str | Rule, ...] = (*NAMED, NPAE(n_experts=2), NPAE(augmented=True))
 SETTINGS: dict[str, Any] = {"kernel": "squared_exponential", "expert_size": 30, "random_state": 0, "n_jobs": 1}
 
 _generator = np.random.default_rng(0)

@@ -141,24 +141,6 @@ def single(term: Term) -> Accumulator:
     return Accumulator.of(1, (term.weight * value for value in term.summed), term)
 
 
-def summed(term: Term) -> Accumulator:
-    """The accumulator of several terms.
-
-    Parameters
-    ----------
-    term : Term
-        Each of shape (n_points, n_experts).
-
-    Returns
-    -------
-    Accumulator
-        Each of shape (n_points,).
-    """
-    lead = term.precision.argmax(dim=1, keepdim=True)
-    best = Term(*(values.gather(1, lead)[:, 0] for values in term.values))
-    return Accumulator.of(term.weight.shape[1], ((term.weight * values).sum(dim=1) for values in term.summed), best)
-
-
 def averaged(term: Term) -> Accumulator:
     """The average of one term.
 
@@ -195,12 +177,12 @@ def merge(first: Accumulator, second: Accumulator) -> Accumulator:
 
 
 def side_by_side(parts: Sequence[Accumulator]) -> Accumulator:
-    """One accumulator of the points of several sums; where one has no term, a term of nothing leads.
+    """One accumulator of the points of several sums.
 
     Parameters
     ----------
     parts : sequence of Accumulator
-        Sums, or averages of the same experts, at different test points; at least one.
+        Sums or averages of the same experts at different test points; at least one.
 
     Returns
     -------
@@ -208,55 +190,13 @@ def side_by_side(parts: Sequence[Accumulator]) -> Accumulator:
         On the CPU.
     """
     log_weights = [part.log_weight for part in parts if part.log_weight is not None]
-    led = any(part.lead is not None for part in parts)
-    leads = [part.lead or Term(*[torch.zeros_like(part.precision)] * (1 + SUMS)) for part in parts]
+    leads = [part.lead for part in parts if part.lead is not None]
     return Accumulator.of(
-        max(part.count for part in parts),
+        parts[0].count,
         map(joined, zip(*(part.sums for part in parts), strict=True)),
-        Term(*map(joined, zip(*(lead.values for lead in leads), strict=True))) if led else None,
+        Term(*map(joined, zip(*(lead.values for lead in leads), strict=True))) if leads else None,
         joined(log_weights) if log_weights else None,
     )
-
-
-def at_points(total: Accumulator, points: Tensor) -> Accumulator:
-    """An accumulator at some of its test points, or in another order.
-
-    Parameters
-    ----------
-    total : Accumulator
-    points : Tensor of int64
-        Their numbers.
-
-    Returns
-    -------
-    Accumulator
-    """
-    lead = None if total.lead is None else Term(*(values[points] for values in total.lead.values))
-    log_weight = None if total.log_weight is None else total.log_weight[points]
-    return Accumulator.of(total.count, (values[points] for values in total.sums), lead, log_weight)
-
-
-def among_points(total: Accumulator, points: Tensor, n_points: int) -> Accumulator:
-    """A sum at some of the points as one at all of them; where it has no term, a term of nothing leads.
-
-    Parameters
-    ----------
-    total : Accumulator
-    points : Tensor of int64
-        Numbers of its points among all.
-    n_points : int
-        Of all.
-
-    Returns
-    -------
-    Accumulator
-    """
-
-    def everywhere(values: Tensor) -> Tensor:
-        return values.new_zeros(n_points).index_copy_(0, points, values)
-
-    lead = None if total.lead is None else Term(*map(everywhere, total.lead.values))
-    return Accumulator.of(total.count, map(everywhere, total.sums), lead)
 
 
 def joined(parts: Sequence[Tensor]) -> Tensor:

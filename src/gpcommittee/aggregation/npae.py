@@ -3,16 +3,13 @@
 The experts' means are random variables whose covariances with each other, K_A, and with the target, k_A, are known:
 the aggregated mean is the best linear predictor from them, mean = k_A' K_A^-1 mu, variance = k** - k_A' K_A^-1 k_A.
 Prior mean zero, latent variances; expert order does not matter.
-
-The same holds of the residual process given the communication set: experts predict f - mu_c from y_i - E[y_i | y_c],
-and the communication expert's moments take the place of the prior's.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -27,19 +24,14 @@ from gpcommittee.records import Moments
 class NPAE(Rule):
     """Nested pointwise aggregation of experts.
 
-    Never less certain than the best expert and never more than the exact process. Over all experts it is consistent, at
-    a cost of the square of the number of rows per test point; over a few of them at each point it costs little more
-    than finding out which.
+    Consistent, never less certain than the best expert and never more than the exact process, at a cost of the square
+    of the number of rows per test point.
 
     Parameters
     ----------
     jitter : float
         Added to the diagonal of K_A, in units of the target's variance; the paper's code adds 1e-10. Where K_A is
         singular without it, the least relative jitter that works is added in any case.
-    n_experts : int, optional
-        Experts at each test point: those with the least variance there, of equals the first. Default: all.
-    augmented : bool, default=False
-        Experts that also know the communication rows, or experts that know their own rows only, as in the paper.
 
     References
     ----------
@@ -47,31 +39,14 @@ class NPAE(Rule):
     observations", Statistics and Computing 28(4).
     """
 
+    experts: ClassVar[Experts] = Experts.BASE
+    reference: ClassVar[Reference] = Reference.NONE
+
     jitter: float = 0.0
-    n_experts: int | None = None
-    augmented: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.jitter < math.inf:
             raise InvalidParameterError(f"NPAE: jitter must be a finite number of at least 0, got {self.jitter!r}.")
-        k = self.n_experts
-        if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
-            raise InvalidParameterError(
-                f"NPAE: n_experts must be an integer of at least 1, or None for all experts, got {k!r}."
-            )
-
-    @property
-    def experts(self) -> Experts:
-        return Experts.AUGMENTED if self.augmented else Experts.BASE
-
-    @property
-    def reference(self) -> Reference:
-        return Reference.COMMUNICATION if self.augmented else Reference.NONE
-
-    @property
-    def is_papers(self) -> bool:
-        """Whether it is the paper's: all experts, each on its own rows."""
-        return self.n_experts is None and not self.augmented
 
 
 def combine(rule: NPAE, means: Tensor, covariance: Tensor, prior_variance: Tensor) -> tuple[Moments, Tensor]:
@@ -81,11 +56,9 @@ def combine(rule: NPAE, means: Tensor, covariance: Tensor, prior_variance: Tenso
     ----------
     rule : NPAE
     means : Tensor, shape (n_points, n_experts)
-        Means of the experts, less that of the communication expert where they are augmented.
     covariance : Tensor, shape (n_points, n_experts, n_experts)
         K_A (Eq. 7); its diagonal is also k_A.
     prior_variance : Tensor, shape (n_points,)
-        Or the variance of the communication expert.
 
     Returns
     -------

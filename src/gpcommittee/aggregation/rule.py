@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal, get_args
 
@@ -54,12 +54,6 @@ class Context:
     communication: Moments | None
     noise_variance: float
     own_variances: bool = False
-
-    def at(self, points: Tensor) -> Context:
-        """The same at some of the points, or in another order."""
-        known = self.communication
-        communication = None if known is None else known.at(points)
-        return replace(self, prior_variance=self.prior_variance[points], communication=communication)
 
 
 @dataclass(frozen=True)
@@ -218,39 +212,16 @@ def add(rule: AdditiveRule, total: Accumulator, moments: Moments, context: Conte
     -------
     Accumulator
     """
-    scales = math.log(moments.dispersion), math.log(moments.relative_noise)
-    term = term_of(rule, moments.mean, moments.var_latent, *scales, context, expert)
+    term = _term(rule, moments, context, expert)
     return merge(total, averaged(term) if rule.averages else single(term))
 
 
-def term_of(
-    rule: AdditiveRule,
-    mean: Tensor,
-    var_latent: Tensor,
-    log_dispersion: Tensor | float,
-    log_noise: Tensor | float,
-    context: Context,
-    expert: int,
-) -> Term:
-    """One expert's contribution; of several at once, where the context's arrays have shape (n_points, 1).
-
-    Parameters
-    ----------
-    rule : AdditiveRule
-    mean, var_latent : Tensor, shape (n_points,) or (n_points, n_experts)
-    log_dispersion, log_noise : float or Tensor
-        Logarithms of dispersion and relative noise, of a shape that goes with the mean's.
-    context : Context
-    expert : int
-        Number of the expert; -1 for several that have no number of their own.
-
-    Returns
-    -------
-    Term
-    """
-    variance, prior = rule.at_level(var_latent, context), rule.at_level(context.prior_variance, context)
+def _term(rule: AdditiveRule, moments: Moments, context: Context, expert: int) -> Term:
+    """One expert's contribution."""
+    variance, prior = rule.at_level(moments.var_latent, context), rule.at_level(context.prior_variance, context)
+    log_dispersion, log_noise = math.log(moments.dispersion), math.log(moments.relative_noise)
     weight = rule.weight(variance, context, expert)
-    precision, shift = rule.statistics(mean, variance)
+    precision, shift = rule.statistics(moments.mean, variance)
     if rule.averages:
         share = 1 - variance / prior
         return Term(weight, precision, shift, log_dispersion * share, log_noise * share, torch.zeros_like(share))
@@ -261,7 +232,7 @@ def term_of(
         of_reference = rule.statistics(reference.mean, reference.variance)
         precision, shift = precision - of_reference[0], shift - of_reference[1]
         added = precision
-    surplus = (log_noise.expm1() if isinstance(log_noise, Tensor) else math.expm1(log_noise)) * added
+    surplus = math.expm1(log_noise) * added
     counted = added + surplus
     return Term(weight, precision, shift, log_dispersion * counted, log_noise * counted, surplus)
 

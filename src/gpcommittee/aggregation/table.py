@@ -28,13 +28,11 @@ RULES: dict[str, Rule] = {
     "softmax_gpoe": NormalisedGPoE(weights="softmax"),
     "barycenter": Barycenter(),
     "npae": NPAE(),
-    "augmented_npae": NPAE(n_experts=4, augmented=True),
     "communication": Communication(),
 }
 """Default form of each rule: latent level, GPoE with weights 1/M, GRBCM led by the most certain expert.
 
-The most certain expert, normalised products and the barycenter are over augmented experts; augmented NPAE is over the
-four most certain of these at each point."""
+The most certain expert, normalised products and the barycenter are over augmented experts."""
 
 PAPER_RULES: dict[str, Rule] = {
     "poe": PoE(level="observation"),

@@ -15,7 +15,6 @@ ONE_EXPERT: dict[str, object] = {
     "communication_size": None,
     "partition": "random",
     "calibration": None,
-    "nearest_experts": "all",
 }
 
 

@@ -17,23 +17,20 @@ from gpcommittee.cli.options import (
     Level,
     MemoryBudget,
     Model,
-    NearestExperts,
     Output,
     Quiet,
-    Tolerance,
-    count_or_name,
     listed,
     nearest,
     split_names,
 )
 from gpcommittee.cli.outcome import outcome
 
-NOT_IN_ALL = (AggregationName.NPAE, AggregationName.AUGMENTED_NPAE, AggregationName.AUTO)
+NOT_IN_ALL = (AggregationName.NPAE, AggregationName.AUTO)
 """The slow one, and one that is among the others."""
 
 
 def rule_names(text: str | None) -> tuple[str, ...] | None:
-    """Names of rules from a comma-separated list; ``all`` stands for every rule but those of NPAE.
+    """Names of rules from a comma-separated list; ``all`` stands for every rule but NPAE.
 
     Examples
     --------
@@ -69,7 +66,7 @@ def evaluate(
             metavar="A,B,...|all",
             callback=known_rules,
             show_default="the model's",
-            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all (but npae and augmented_npae).",
+            help=f"Rules to compare, in one pass: {listed(AggregationName)}, or all (but npae).",
         ),
     ] = None,
     target: Annotated[
@@ -82,8 +79,6 @@ def evaluate(
     jobs: Jobs = None,
     dask: Dask = None,
     memory_budget: MemoryBudget = None,
-    tolerance: Tolerance = None,
-    nearest_experts: NearestExperts = None,
     quiet: Quiet = False,
 ) -> None:
     """Score a model's predictions on a table that has the target.
@@ -105,12 +100,7 @@ def evaluate(
         from gpcommittee.cli.work.evaluate import evaluate_table, print_scores
         from gpcommittee.cli.work.model import open_model
 
-        settings = {
-            "n_jobs": jobs,
-            "memory_budget": memory_budget,
-            "tolerance": tolerance,
-            "nearest_experts": None if nearest_experts is None else count_or_name(nearest_experts),
-        }
+        settings = {"n_jobs": jobs, "memory_budget": memory_budget}
         with dask_client(dask) as engine:
             named = open_model(model, split_names(features), settings, engine)
             scores = evaluate_table(

@@ -10,8 +10,6 @@ import typer
 from gpcommittee.cli.options import (
     FLAG,
     MACHINE,
-    NEAREST_HELP,
-    TOLERANCE_HELP,
     AggregationName,
     CalibrationName,
     DtypeName,
@@ -21,7 +19,6 @@ from gpcommittee.cli.options import (
     PartitionName,
     VariancesName,
     listed,
-    not_negative,
     one_of,
     positive,
     some_experts,
@@ -125,19 +122,6 @@ ConformalRows = Annotated[
         help="Random rows, as in 1000 and at most half, that are not fitted but decide how wide intervals must be: "
         "these then hold at least their share of new rows that are like these, whatever the data. 19 allow 95%.",
     ),
-]
-Tolerance = Annotated[
-    float,
-    typer.Option(
-        metavar="SHARE",
-        callback=not_negative,
-        rich_help_panel=COMMITTEE,
-        help=TOLERANCE_HELP,
-    ),
-]
-NearestExperts = Annotated[
-    str,
-    typer.Option(metavar="N", parser=some_experts, rich_help_panel=COMMITTEE, help=NEAREST_HELP),
 ]
 Objective = Annotated[
     ObjectiveName,

@@ -43,7 +43,6 @@ class AggregationName(StrEnum):
     BARYCENTER = "barycenter"
     POE = "poe"
     NPAE = "npae"
-    AUGMENTED_NPAE = "augmented_npae"
     COMMUNICATION = "communication"
     AUTO = "auto"
 
@@ -163,13 +162,6 @@ def positive(value: float | None) -> float | None:
     return value
 
 
-def not_negative(value: float | None) -> float | None:
-    """Refuse a number below 0."""
-    if value is not None and not 0 <= value < float("inf"):
-        raise typer.BadParameter(f"{value} is not a finite number of at least 0.")
-    return value
-
-
 def share(value: float) -> float:
     """Refuse a number outside 0 to 1."""
     if not 0 < value < 1:
@@ -258,34 +250,6 @@ MemoryBudget = Annotated[
         rich_help_panel=MACHINE,
         help="Memory for factors; beyond it they are computed again.",
         show_default="half of the machine's",
-    ),
-]
-TOLERANCE_HELP = (
-    "Change of a prediction, in its standard deviations, for which far experts are compressed or left out; as in "
-    "0.001, and 0 for neither. For grbcm, rbcm and bcm with at least 50 experts, all of them summed."
-)
-Tolerance = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE",
-        callback=not_negative,
-        rich_help_panel=MACHINE,
-        help=TOLERANCE_HELP,
-        show_default="the model's",
-    ),
-]
-NEAREST_HELP = (
-    "Experts that grbcm, rbcm and bcm sum at each point, the nearest ones: a number, auto (64 of more than 128, if "
-    "there is no tolerance) or all."
-)
-NearestExperts = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N",
-        parser=some_experts,
-        rich_help_panel=MACHINE,
-        help=NEAREST_HELP,
-        show_default="the model's",
     ),
 ]
 Output = Annotated[

@@ -18,7 +18,6 @@ ERROR, INTERRUPTED, TERMINATED = 1, 130, 143
 
 _OPTION_OF = {
     "Calibrate with more rows": "Fit with more --conformal-rows",
-    "call conformalize again": "fit again with the present setting",
     "communication_size": "--communication-size",
     "drop_missing": "--drop-missing",
     "expand_dates": "--expand-dates",

@@ -53,8 +53,6 @@ def plan(
     jobs: Jobs = None,
     dtype: options.Dtype = DtypeName.FLOAT64,
     memory_budget: MemoryBudget = None,
-    tolerance: options.Tolerance = 0.0,
-    nearest_experts: options.NearestExperts = "auto",
 ) -> None:
     """Say how many experts, how much memory and how much time a fit takes.
 
@@ -89,8 +87,6 @@ def plan(
             "n_jobs": jobs,
             "dtype": dtype.value,
             "memory_budget": memory_budget,
-            "tolerance": tolerance,
-            "nearest_experts": count_or_name(nearest_experts),
         }
         columns = Columns(target, split_names(features), expand_dates)
         planned = plan_table(data, columns, test_rows, settings, drop_missing=drop_missing, workers=workers)

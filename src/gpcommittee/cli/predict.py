@@ -17,10 +17,7 @@ from gpcommittee.cli.options import (
     Level,
     MemoryBudget,
     Model,
-    NearestExperts,
     Quiet,
-    Tolerance,
-    count_or_name,
     listed,
     one_of,
     split_names,
@@ -71,8 +68,6 @@ def predict(
     jobs: Jobs = None,
     dask: Dask = None,
     memory_budget: MemoryBudget = None,
-    tolerance: Tolerance = None,
-    nearest_experts: NearestExperts = None,
     quiet: Quiet = False,
 ) -> None:
     """Predict every row of a table.
@@ -95,12 +90,7 @@ def predict(
         from gpcommittee.cli.work.model import open_model
         from gpcommittee.cli.work.predict import Wanted, predict_table
 
-        settings = {
-            "n_jobs": jobs,
-            "memory_budget": memory_budget,
-            "tolerance": tolerance,
-            "nearest_experts": None if nearest_experts is None else count_or_name(nearest_experts),
-        }
+        settings = {"n_jobs": jobs, "memory_budget": memory_budget}
         wanted = Wanted(None if aggregation is None else aggregation.value, level, latent, drop_missing)
         with dask_client(dask) as engine:
             named = open_model(model, split_names(features), settings, engine)

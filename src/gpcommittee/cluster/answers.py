@@ -19,12 +19,10 @@ from gpcommittee.cluster.predict import (
     joined_answers,
     submit_additive,
     submit_communication_mean,
-    with_boxes,
 )
-from gpcommittee.cluster.restricted import submit_restricted
 from gpcommittee.cluster.sharded import ShardedRows
 from gpcommittee.cluster.worker import Model
-from gpcommittee.distributed.stream import BATCH_POINTS, BATCH_POINTS_OF_NEAREST
+from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.prediction.budget import DEFAULT_SHARE, GIBIBYTE
 from gpcommittee.prediction.predict import mean_is_communication
 from gpcommittee.progress import Reporter
@@ -105,10 +103,9 @@ def predict_on_cluster(
     request = _Request(rows, model, X, reporter, mean_only, memory_budget)
     found: dict[int, Prediction] = {}
     numerics = Numerics()
-    nested = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE) and rule.is_papers]
-    restricted = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE) and not rule.is_papers]
+    nested = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE)]
     additive = [i for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)]
-    families = [(nested, _run_npae), *(([i], _run_restricted) for i in restricted), (additive, _run_additive)]
+    families = [(nested, _run_npae), (additive, _run_additive)]
     for numbers, run in families:
         if numbers:
             answer = run(request, [rules[i] for i in numbers])
@@ -119,20 +116,14 @@ def predict_on_cluster(
 
 def _run_additive(request: _Request, rules: Sequence[Any]) -> Answer:
     rows, mean_only = request.rows, request.mean_only
-    model = with_boxes(rows, request.model)
-    kept = rows.cluster.keep("model", model)
+    kept = rows.cluster.keep("model", request.model)
 
     def submit(points: FloatArray) -> Future[Any]:
         if mean_only and mean_is_communication(rules, rows.n_experts):
             return submit_communication_mean(rows, kept, len(rules), points)
         return submit_additive(rows, kept, rules, points, mean_only)
 
-    return request.answer(submit, batch_points(model, rules), _n_groups(rows) + 1)
-
-
-def batch_points(model: Model, rules: Sequence[AdditiveRule]) -> int:
-    """Most test points that are predicted together."""
-    return BATCH_POINTS_OF_NEAREST if any(map(model.sums_nearest, rules)) else BATCH_POINTS
+    return request.answer(submit, BATCH_POINTS, _n_groups(rows) + 1)
 
 
 def _run_npae(request: _Request, rules: Sequence[Any]) -> Answer:
@@ -147,22 +138,6 @@ def _run_npae(request: _Request, rules: Sequence[Any]) -> Answer:
     return request.answer(submit, size, n_groups * (n_groups + 1) // 2)
 
 
-def _run_restricted(request: _Request, rules: Sequence[Any]) -> Answer:
-    rows, (rule,) = request.rows, rules
-    kept, budget = rows.cluster.keep("model", request.model.in_double()), task_budget(rows, request.memory_budget)
-
-    def submit(points: FloatArray) -> Future[Any]:
-        return submit_restricted(rows, kept, rule, points, request.mean_only, budget)
-
-    return request.answer(submit, BATCH_POINTS, rows.n_experts)
-
-
-def task_budget(rows: ShardedRows, memory_budget: float | None) -> float:
-    """Bytes that one task of NPAE may take: by default half of a worker's memory for each of its threads."""
-    default = DEFAULT_SHARE * rows.cluster.memory_per_thread()
-    return default if memory_budget is None else memory_budget * GIBIBYTE
-
-
 def npae_chunk(rows: ShardedRows, model: Model, memory_budget: float | None) -> tuple[Model, int]:
     """The model in a precision in which NPAE can factor all experts, and the test points of its chunks.
 
@@ -172,7 +147,9 @@ def npae_chunk(rows: ShardedRows, model: Model, memory_budget: float | None) -> 
         If NPAE does not fit the memory budget.
     """
     sound = in_one_precision(rows, model)
-    return sound, chunk_size(rows.placed.sizes, sound.kernel.dtype.itemsize, task_budget(rows, memory_budget))
+    default = DEFAULT_SHARE * rows.cluster.memory_per_thread()
+    budget = default if memory_budget is None else memory_budget * GIBIBYTE
+    return sound, chunk_size(rows.placed.sizes, sound.kernel.dtype.itemsize, budget)
 
 
 def _n_groups(rows: ShardedRows) -> int:

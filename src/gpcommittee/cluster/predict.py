@@ -2,9 +2,8 @@
 
 A batch of test points and some experts of a shard make one task, which runs the streaming code of one machine. Its sums
 are merged with others', a few at a time and in the order of the experts, and finished on a worker (the paper's
-multi-layer computing, end of section 3.1). Of rules that sum the nearest experts a task sums its own at the points that
-they are near to alone. Factors are computed anew by every task, block by block: a few per cent of the work at a full
-batch. A tolerance has no effect.
+multi-layer computing, end of section 3.1). Factors are computed anew by every task, block by block: a few per cent of
+the work at a full batch.
 """
 
 from __future__ import annotations
@@ -14,17 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from gpcommittee.aggregation import AdditiveRule, Context, Experts, finish
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, finish, merge
 from gpcommittee.aggregation.accumulator import joined, side_by_side
-from gpcommittee.cluster.nearest import Groups, grouped, nearest_part
 from gpcommittee.cluster.sharded import ShardedRows
-from gpcommittee.cluster.sums import PartialSum, merged
 from gpcommittee.cluster.worker import Model, Rows, engine_on
 from gpcommittee.experts import Committee
 from gpcommittee.prediction import FactorStore, Request
-from gpcommittee.prediction.boxes import in_metric_of
 from gpcommittee.prediction.predict import communication_mean, in_target_units
 from gpcommittee.prediction.request import empty_moments, write_moments
 from gpcommittee.prediction.stream import Sums, chunk_sums
@@ -100,25 +95,16 @@ class Part:
 
     Attributes
     ----------
-    totals : list of PartialSum
+    totals : list of Accumulator
         One per rule.
     context : Context or None
         Of the communication expert's part.
     numerics : Numerics
     """
 
-    totals: list[PartialSum]
+    totals: list[Accumulator]
     context: Context | None
     numerics: Numerics
-
-
-def with_boxes(rows: ShardedRows, model: Model) -> Model:
-    """The model with the boxes around all experts' rows, if predictions may sum the nearest experts."""
-    if model.n_nearest is None or model.boxes is not None:
-        return model
-    communication = torch.tensor(rows.placed.communication_X)
-    boxes = in_metric_of(model.kernel, model.hyperparameters.kernel, communication, *rows.corners)
-    return replace(model, boxes=boxes)
 
 
 def submit_additive(
@@ -141,8 +127,7 @@ def submit_additive(
     """
     cluster, chosen = rows.cluster, list(rules)
     points = cluster.kept("points", X)
-    groups = cluster.submit("group", "test points", grouped, model, chosen, points, rows.communication)
-    common = (model, chosen, points, rows.communication, groups)
+    common = (model, chosen, points, rows.communication)
     parts = [cluster.submit("predict", "the communication expert", _own_part, *common)]
     if any(rule.experts is not Experts.NONE for rule in rules):
         parts += [
@@ -164,9 +149,9 @@ def submit_communication_mean(
     )
 
 
-def _own_part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, communication: Rows, groups: Groups) -> Part:
+def _own_part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, communication: Rows) -> Part:
     """The communication expert's own, with the context."""
-    return _part(model, rules, X, groups, model.committee(communication), first=0)
+    return _part(model, rules, X, model.committee(communication), first=0)
 
 
 def _shard_part(
@@ -174,33 +159,20 @@ def _shard_part(
     rules: Sequence[AdditiveRule],
     X: FloatArray,
     communication: Rows,
-    groups: Groups,
     shard: Shard,
     experts: tuple[int, int],
 ) -> Part:
-    part = _part(model, rules, X, groups, model.committee(communication, shard, experts), first=1)
+    part = _part(model, rules, X, model.committee(communication, shard, experts), first=1)
     return replace(part, context=None)
 
 
-def _part(
-    model: Model, rules: Sequence[AdditiveRule], X: FloatArray, groups: Groups, committee: Committee, first: int
-) -> Part:
-    """Experts from a first one: at all points, or where they are among the nearest."""
+def _part(model: Model, rules: Sequence[AdditiveRule], X: FloatArray, committee: Committee, first: int) -> Part:
+    """Experts from a first one, at all points."""
     store, request = FactorStore(committee, 0.0, model.calibrated), Request(committee, model.scaling, X)
-    engine = engine_on(model.device)
-    by_distance = [i for i, rule in enumerate(rules) if model.sums_nearest(rule)]
-    everywhere = [i for i in range(len(rules)) if first == 0 or i not in by_distance]
-    totals: dict[int, PartialSum] = {}
-    context = None
-    if everywhere:
-        some = [rules[i] for i in everywhere]
-        chunks = [sums for _, sums in chunk_sums(some, request, store, engine, SilentReporter(), first)]
-        context = _joined_context(chunks)
-        for column, i in enumerate(everywhere):
-            totals[i] = PartialSum.everywhere(side_by_side([sums.totals[column] for sums in chunks]))
-    for i in by_distance:
-        totals[i] = nearest_part(model, rules[i], groups, request, store, engine, first)
-    return Part([totals[i] for i in range(len(rules))], context, Numerics.of(store))
+    sums = chunk_sums(rules, request, store, engine_on(model.device), SilentReporter(), first)
+    chunks = [one for _, one in sums]
+    totals = [side_by_side([one.totals[i] for one in chunks]) for i in range(len(rules))]
+    return Part(totals, _joined_context(chunks), Numerics.of(store))
 
 
 def _joined_context(chunks: Sequence[Sums]) -> Context:
@@ -223,7 +195,7 @@ def _merged(*parts: Part) -> Part:
     """In their order."""
     whole = parts[0]
     for part in parts[1:]:
-        totals = [merged(a, b) for a, b in zip(whole.totals, part.totals, strict=True)]
+        totals = [merge(a, b) for a, b in zip(whole.totals, part.totals, strict=True)]
         whole = Part(totals, whole.context, whole.numerics.and_of(part.numerics))
     return whole
 
@@ -232,10 +204,9 @@ def _finished(model: Model, rules: Sequence[AdditiveRule], mean_only: bool, *par
     whole = _merged(*parts)
     assert whole.context is not None
     predictions = []
-    n_points = len(whole.context.prior_variance)
     for rule, total in zip(rules, whole.totals, strict=True):
-        moments = empty_moments(n_points)
-        write_moments(moments, slice(None), finish(rule, total.at(torch.arange(n_points)), whole.context))
+        moments = empty_moments(len(whole.context.prior_variance))
+        write_moments(moments, slice(None), finish(rule, total, whole.context))
         predictions.append(in_target_units(moments, model.noise_variance, model.scaling, mean_only))
     return Answer(predictions, whole.numerics)
 

@@ -11,12 +11,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from gpcommittee.cluster.tasks import Cluster, large_tasks
 from gpcommittee.distributed import PlacedRows
 from gpcommittee.distributed.cluster import free_to_move, worker_slots
-from gpcommittee.prediction.boxes import corners
 from gpcommittee.records import FloatArray, IntArray, Partition, Shard, Standardisation
 
 if TYPE_CHECKING:
@@ -120,14 +118,6 @@ class ShardedRows:
     def firsts(self) -> IntArray:
         """Number of each shard's first expert, and the number of experts at the end."""
         return np.array([*(held.first_expert for held in self.held), self.n_experts], dtype=np.int64)
-
-    @cached_property
-    def corners(self) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest of each input in every expert, each of shape (n_experts, n_features)."""
-        asked = [self.cluster.submit("corners", "a shard", _corners, shard) for shard in self.placed.shards]
-        own = corners(torch.tensor(self.placed.communication_X))
-        lower, upper = zip(own, *self.cluster.results(asked), strict=True)
-        return np.vstack(lower), np.vstack(upper)
 
     def units(self, most: int) -> Iterator[Unit]:
         """All experts but the communication expert, at most so many at a time, in their order."""
@@ -279,12 +269,6 @@ def _describe(shard: Shard) -> Held:
             digest.update(np.ascontiguousarray(array).data)
         total += int.from_bytes(digest.digest(), "big")
     return Held(shard.first_expert, shard.n_experts, total % DIGESTS)
-
-
-def _corners(shard: Shard) -> tuple[FloatArray, FloatArray]:
-    found = [corners(torch.tensor(shard.X[start:stop])) for start, stop in pairwise(shard.offsets.tolist())]
-    lower, upper = zip(*found, strict=True)
-    return np.stack(lower), np.stack(upper)
 
 
 def digests(held: Sequence[Held]) -> FloatArray:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
-from gpcommittee.cluster.answers import batch_points, npae_chunk, task_budget
+from gpcommittee.cluster.answers import npae_chunk
 from gpcommittee.cluster.npae import submit_npae
-from gpcommittee.cluster.predict import Answer, joined_answers, submit_additive, with_boxes
-from gpcommittee.cluster.restricted import submit_restricted
+from gpcommittee.cluster.predict import Answer, joined_answers, submit_additive
 from gpcommittee.cluster.sharded import ShardedRows, digests
 from gpcommittee.cluster.tasks import Refusal
 from gpcommittee.cluster.worker import Model
 from gpcommittee.data import prediction_columns
-from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.prediction import scaled
 from gpcommittee.records import FloatArray
 from gpcommittee.training.checkpoint import fingerprint
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
 
 def submitter(
     rows: ShardedRows, model: Model, rule: Rule, memory_budget: float | None
-) -> tuple[Callable[[Future[Any], int], Future[Any]], int]:
-    """How points on the cluster are predicted, and how many together at most.
+) -> Callable[[Future[Any], int], Future[Any]]:
+    """How points on the cluster are predicted.
 
     Parameters
     ----------
@@ -40,9 +38,8 @@ def submitter(
 
     Returns
     -------
-    submit : callable
+    callable
         From a future of points and their number, at least 1, to a future of an answer.
-    batch_points : int
 
     Raises
     ------
@@ -51,19 +48,9 @@ def submitter(
     """
     cluster = rows.cluster
     if isinstance(rule, AdditiveRule):
-        model = with_boxes(rows, model)
         kept, chosen = cluster.keep("model", model), [rule]
-        return (
-            lambda points, n_points: submit_additive(rows, kept, chosen, points, mean_only=False),
-            batch_points(model, chosen),
-        )
+        return lambda points, n_points: submit_additive(rows, kept, chosen, points, mean_only=False)
     nested = cast(NPAE, rule)
-    if not nested.is_papers:
-        kept, budget = cluster.keep("model", model.in_double()), task_budget(rows, memory_budget)
-        return (
-            lambda points, n_points: submit_restricted(rows, kept, nested, points, mean_only=False, budget=budget),
-            BATCH_POINTS,
-        )
     sound, size = npae_chunk(rows, model, memory_budget)
     kept = cluster.keep("model", sound)
 
@@ -75,7 +62,7 @@ def submitter(
         answers = [submit_npae(rows, kept, [nested], chunk, mean_only=False) for chunk in chunks]
         return cluster.submit("join", "test points", joined_answers, *answers)
 
-    return submit, BATCH_POINTS
+    return submit
 
 
 def to_columns(
@@ -117,7 +104,7 @@ def identity_of(rows: ShardedRows, model: Model, *question: object) -> str:
         placed.sizes,
         digests(rows.held),
     )
-    settings = (model.kernel.identity, str(model.kernel.dtype), model.calibrated, model.n_nearest, *question)
+    settings = (model.kernel.identity, str(model.kernel.dtype), model.calibrated, *question)
     return fingerprint(settings, arrays)
 
 

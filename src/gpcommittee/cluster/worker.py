@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from gpcommittee.aggregation import AdditiveRule
 from gpcommittee.engines import SerialEngine
 from gpcommittee.engines.device import batch_memory
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import KernelFunction
-from gpcommittee.prediction.boxes import Boxes
-from gpcommittee.prediction.nearest import sums_nearest
-from gpcommittee.prediction.neighbourhood import Nearest
 from gpcommittee.records import FloatArray, Hyperparameters, Shard, Standardisation
 from gpcommittee.training.objective import Block
 
@@ -35,10 +31,6 @@ class Model:
         Whether variances are calibrated.
     device : str
         On which every worker computes.
-    n_nearest : int or None
-        Experts that predictions sum at each point, the nearest ones. None: all.
-    boxes : Boxes or None
-        Around the rows of all experts, where the nearest are needed.
     """
 
     kernel: KernelFunction
@@ -46,24 +38,11 @@ class Model:
     scaling: Standardisation
     calibrated: bool
     device: str
-    n_nearest: int | None = None
-    boxes: Boxes | None = None
 
     @property
     def noise_variance(self) -> float:
         """Noise variance on a target of variance 1."""
         return self.hyperparameters.noise_variance
-
-    @property
-    def nearest(self) -> Nearest:
-        """Which experts are summed at a point, where not all are."""
-        if self.boxes is None or self.n_nearest is None:
-            raise ValueError("The model sums all experts, or does not know where they are.")
-        return Nearest(self.boxes, self.n_nearest)
-
-    def sums_nearest(self, rule: AdditiveRule) -> bool:
-        """Whether a rule sums the nearest experts alone."""
-        return self.boxes is not None and sums_nearest(rule, len(self.boxes.lower), self.n_nearest)
 
     def in_double(self) -> Model:
         """The same in float64, with the parameters that its own precision holds."""

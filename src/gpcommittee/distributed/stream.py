@@ -35,9 +35,6 @@ BATCH_POINTS = 16_384
 """Most points that are predicted together: computing every factor anew then takes some per cent of the work. Fixed, so
 that the numbers do not depend on the cluster."""
 
-BATCH_POINTS_OF_NEAREST = 16 * BATCH_POINTS
-"""The same where an expert is evaluated at few of the points."""
-
 IN_FLIGHT = 4
 """Groups of partitions that are on the way at a time."""
 

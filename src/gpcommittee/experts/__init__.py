@@ -1,6 +1,6 @@
 """Factors and posterior moments of single experts, and the committee that holds them."""
 
-from gpcommittee.experts.augmented import AugmentedFactor, augmented_moments, factor_augmented, whiten_residual
+from gpcommittee.experts.augmented import AugmentedFactor, augmented_moments, factor_augmented
 from gpcommittee.experts.base import (
     BaseFactor,
     Projection,
@@ -40,5 +40,4 @@ __all__ = [
     "stack_augmented",
     "stack_base",
     "whiten",
-    "whiten_residual",
 ]

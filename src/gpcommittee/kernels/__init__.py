@@ -2,7 +2,7 @@
 
 from gpcommittee.kernels.fixed import FixedKernel
 from gpcommittee.kernels.function import KernelFunction, Parameter
-from gpcommittee.kernels.metric import fades_along_each, input_scales
+from gpcommittee.kernels.metric import input_scales
 from gpcommittee.kernels.named import KERNELS, make_kernel
 
-__all__ = ["KERNELS", "FixedKernel", "KernelFunction", "Parameter", "fades_along_each", "input_scales", "make_kernel"]
+__all__ = ["KERNELS", "FixedKernel", "KernelFunction", "Parameter", "input_scales", "make_kernel"]

@@ -36,12 +36,6 @@ SMALLEST_FALL = 1e-6
 ALIKE = 1e-6
 """Relative difference of scales that are one."""
 
-FAR = 1e3
-"""Scales along one input that are far."""
-
-STILL = 1e-6
-"""Share of the variance below which a covariance does not change any more."""
-
 
 def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tensor) -> FloatArray | None:
     """Scale of each input in a kernel's metric.
@@ -78,46 +72,6 @@ def input_scales(kernel: KernelFunction, theta: FloatArray, X: FloatArray | Tens
     return None if scales is None or np.ptp(scales) <= ALIKE * scales.min() else scales
 
 
-def fades_along_each(kernel: KernelFunction, theta: FloatArray, scales: FloatArray, X: FloatArray | Tensor) -> bool:
-    """Whether rows that are far from each other along one input alone have little to do with each other.
-
-    Along the other inputs, their covariance must have stopped changing then, or change as a line does. So it is with
-    kernels of a distance, linear terms and constants; not with a sum of kernels of single inputs, nor a periodic one.
-
-    Parameters
-    ----------
-    kernel : KernelFunction
-    theta : ndarray, shape (p,)
-        Unconstrained kernel parameters.
-    scales : ndarray, shape (n_features,)
-        Of the inputs in the kernel's metric.
-    X : ndarray or Tensor, shape (n_rows, n_features)
-        Standardised inputs, whose extent says which inputs are long.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gpytorch.kernels import RBFKernel
-    >>> from gpcommittee.kernels import KernelFunction, make_kernel
-    >>> X, joint = np.random.default_rng(0).normal(size=(100, 2)), KernelFunction(make_kernel("matern32", 2))
-    >>> fades_along_each(joint, joint.start, np.ones(2), X)
-    True
-    >>> single = KernelFunction(RBFKernel(active_dims=(0,)) + RBFKernel(active_dims=(1,)))
-    >>> fades_along_each(single, single.start, np.ones(2), X)
-    False
-    """
-    extent = np.ptp(_sample(X), axis=0)
-    correlation = _Correlation(KernelFunction(kernel.with_parameters(theta)))
-    others = np.minimum(scales, extent) * (1 - np.eye(len(scales)))[extent > scales]
-    far = FAR * np.diag(scales)[extent > scales]
-    behind, there, beyond = (correlation.share(far + step * others) for step in (-1.0, 0.0, 1.0))
-    return not bool((np.abs(behind - 2 * there + beyond) > STILL).any())
-
-
 def sampled(n_rows: int) -> slice:
     """The few of so many rows that are looked at; of a few already, all."""
     return slice(None, None, max(1, n_rows // SAMPLE))
@@ -135,23 +89,13 @@ class _Correlation:
 
     def with_centre(self, points: FloatArray) -> FloatArray:
         """Correlation of the function at the centre and at points, shape (n,); NaN where one has no variance."""
-        covariance, variance, of_centre = self._with_centre(points)
-        correlation: FloatArray = (covariance / (variance * of_centre).sqrt()).numpy()
-        return correlation
-
-    def share(self, points: FloatArray) -> FloatArray:
-        """Covariance of the function at the centre and at points, as a share of the variance there, shape (n,)."""
-        covariance, _, of_centre = self._with_centre(points)
-        found: FloatArray = (covariance / of_centre).numpy()
-        return found
-
-    def _with_centre(self, points: FloatArray) -> tuple[Tensor, Tensor, Tensor]:
-        """Covariance of the centre and points, variance at the points, and at the centre."""
         at = torch.from_numpy(np.ascontiguousarray(points))
         centre = torch.zeros(1, points.shape[1], dtype=torch.float64)
         with torch.no_grad():
             covariance = self.kernel.covariance(self.theta, centre, at)[0]
-            return covariance, self.kernel.variance(self.theta, at), self.kernel.variance(self.theta, centre)
+            variance, of_centre = self.kernel.variance(self.theta, at), self.kernel.variance(self.theta, centre)
+            correlation: FloatArray = (covariance / (variance * of_centre).sqrt()).numpy()
+        return correlation
 
     def falls(self, distances: FloatArray) -> FloatArray:
         """By how much it falls at one distance along each input, shape (n_features,)."""

@@ -38,7 +38,6 @@ BEFORE: dict[str, Any] = {
     "objective": "factorised",
     "expert_variances": "shared",
     "calibration": None,
-    "nearest_experts": "all",
 }
 """Settings of models from before these settings existed."""
 
@@ -246,20 +245,14 @@ def _rule_from_spec(spec: str | dict[str, Any]) -> str | Rule:
 
 
 def _conformal_to_spec(conformal: ConformalScores) -> dict[str, Any]:
-    return {
-        "rules": [rule_to_spec(rule) for rule in conformal.rules],
-        "calibration": conformal.calibration,
-        "tolerance": conformal.tolerance,
-        "nearest_experts": conformal.nearest_experts,
-    }
+    return {"rules": [rule_to_spec(rule) for rule in conformal.rules], "calibration": conformal.calibration}
 
 
 def _conformal(spec: dict[str, Any] | None, arrays: Arrays) -> ConformalScores | None:
     if spec is None:
         return None
     rules = tuple(rule_from_spec(rule) for rule in spec["rules"])
-    nearest = spec.get("nearest_experts", BEFORE["nearest_experts"])
-    return ConformalScores(rules, arrays["conformal_scores"], spec["calibration"], spec["tolerance"], nearest)
+    return ConformalScores(rules, arrays["conformal_scores"], spec["calibration"])
 
 
 def _seed_or_none(random_state: object) -> int | None:

@@ -11,20 +11,13 @@ LARGE_EXPERT = 1000
 SMALL_EXPERT = 100
 
 
-def advise(
-    *, peak: float, factors: FactorPlan, choosing: bool, budget: float, fit_seconds: float, expert_size: int
-) -> str:
+def advise(*, peak: float, factors: FactorPlan, budget: float, fit_seconds: float, expert_size: int) -> str:
     """The first thing to change, if anything: memory, then factors, then time."""
     available = usable_memory()
     if peak > available:
         return (
             f"Peak memory of {_gib(peak)} exceeds the {_gib(available)} of this machine: choose a smaller expert_size, "
             "memory_budget or n_jobs, or predict the test rows in parts."
-        )
-    if not factors.kept and choosing:
-        return (
-            f"Factors of {_gib(factors.total)} exceed the memory budget of {_gib(budget)}, and choosing experts asks "
-            "for them several times in one call to predict: raise memory_budget or choose a smaller expert_size."
         )
     if not factors.kept:
         return (

@@ -36,10 +36,6 @@ class Case:
         Bytes for factors.
     objective : str
         By which the hyperparameters are learned.
-    tolerance : float
-        To which predictions may leave experts out.
-    n_nearest : int or None
-        Experts that predictions sum at each point; None: all.
     calibrates : bool
         Whether a fit predicts rows that are held out of it.
     from_table : bool
@@ -58,8 +54,6 @@ class Case:
     kernel: str
     budget: float
     objective: str = "factorised"
-    tolerance: float = 0.0
-    n_nearest: int | None = None
     calibrates: bool = False
     from_table: bool = False
     partition: str = "tree"

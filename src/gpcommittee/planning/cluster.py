@@ -9,6 +9,7 @@ import numpy as np
 
 from gpcommittee.aggregation import NPAE
 from gpcommittee.choices import check_count
+from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.distributed.divide import check_method
 from gpcommittee.distributed.stream import IN_FLIGHT
 from gpcommittee.errors import InvalidParameterError
@@ -21,7 +22,6 @@ from gpcommittee.planning.traffic import (
     FAN_IN,
     SUM_VALUES,
     Traffic,
-    batch_points,
     evaluation_bytes,
     evaluation_tasks,
     row_bytes,
@@ -152,7 +152,7 @@ def plan_cluster(
     --------
     >>> plan = plan_cluster(10**8, 10, n_workers=200, machine_rate=3e10)
     >>> f"{plan.worker_memory / 2**30:.1f} GiB per worker, {plan.evaluation_bytes / 1e6:.1f} MB per evaluation"
-    '0.8 GiB per worker, 1.1 MB per evaluation'
+    '0.7 GiB per worker, 1.1 MB per evaluation'
     """
     check_count("n_workers", n_workers)
     check_method(settings.get("partition", "tree"))
@@ -188,7 +188,7 @@ def _plan(case: Case, training: Training, n_workers: int, rate: float, network_r
         stages=stages,
         fit_seconds=_fit_seconds(case, training, stages, moved, n_workers, rate, network_rate),
         predict_seconds=case.n_test
-        / batch_points(case)
+        / BATCH_POINTS
         * (compute / min(n_workers, width) + moved.batch_bytes / (n_workers * network_rate)),
         training_width=tasks,
         prediction_width=width,
@@ -225,7 +225,7 @@ def _stage_seconds(case: Case, stage: PlannedStage, moved: Traffic, n_workers: i
 
 def _batch(case: Case, moved: Traffic, rate: float) -> tuple[float, float]:
     """Operations and one worker's seconds of a batch, in which every task factors its experts anew."""
-    one = replace(case, n_test=batch_points(case))
+    one = replace(case, n_test=BATCH_POINTS)
     parts = additive_work(one), factor_work(one)
     again = (moved.batch_tasks - 1) * float(case.sizes[0]) ** 3
     flops = sum(part.flops for part in parts) + again
@@ -239,9 +239,9 @@ def _worker_memory(case: Case, training: Training, n_workers: int) -> float:
     dividing = (COPIES_DIVIDING if training.learns_metric else COPIES_DIVIDING - 1) * rows
     learning = COPIES_TRAINING * rows + case.itemsize * live.gradient * m**2
     factors = case.itemsize * (c**2 + EXPERT_BLOCK * m * (m + c))
-    batch = batch_points(case)
-    points = batch * (case.n_features * DOUBLE + (FAN_IN + 1) * SUM_VALUES * case.itemsize)
-    waiting = COPIES_PREDICTING * min(case.n_test, (IN_FLIGHT + 1) * batch) * case.n_features * DOUBLE / n_workers
+    points = BATCH_POINTS * (case.n_features * DOUBLE + (FAN_IN + 1) * SUM_VALUES * case.itemsize)
+    at_once = min(case.n_test, (IN_FLIGHT + 1) * BATCH_POINTS)
+    waiting = COPIES_PREDICTING * at_once * case.n_features * DOUBLE / n_workers
     chunk = case.itemsize * CHUNK * (live.moments * m + c)
     predicting = rows + factors + points + waiting + chunk
     return INTERPRETER_BYTES + DASK_BYTES + max(dividing, learning, predicting)

@@ -37,7 +37,7 @@ class FactorPlan:
 def plan_factors(case: Case) -> FactorPlan:
     """Factors of the case's experts for its rule; the communication expert's is always kept and not budgeted."""
     communication, others = case.itemsize * float(case.sizes[0]) ** 2, _others(case)
-    at_once = isinstance(case.rule, NPAE) and case.rule.is_papers
+    at_once = isinstance(case.rule, NPAE)
     groups = [float(others.sum())] if at_once else _groups(others, case.budget)
     return FactorPlan(
         total=communication + float(others.sum()),

@@ -9,11 +9,8 @@ from types import MappingProxyType
 from gpcommittee.aggregation import NPAE
 from gpcommittee.engines.threads import IN_FLIGHT_PER_WORKER
 from gpcommittee.planning.case import Case, held_out_case
-from gpcommittee.planning.choosing import NOT_CHOOSING, chooses, choosing_memory
 from gpcommittee.planning.factors import FactorPlan, plan_factors
 from gpcommittee.planning.nested import nested_worker_bytes
-from gpcommittee.planning.restricted import restricted_rule, restricted_worker_bytes
-from gpcommittee.prediction.neighbourhood import GROUP
 from gpcommittee.prediction.stream import CHUNK
 
 INTERPRETER_BYTES = 490e6
@@ -33,9 +30,6 @@ DIVIDING_VALUES = 5
 RESULT_VALUES = 9
 """Numbers per test point that are alive while a rule's mean and two calibrated variances are put in the target's
 units."""
-
-CANDIDATES = 20
-"""Experts near to some point of a group, for each that is near to one point; measured 18 with 11 inputs, 2 with 3."""
 
 SUM_VALUES = 15
 """Numbers per test point of a sum that waits for the next group of experts."""
@@ -86,11 +80,11 @@ class Memory:
     data : float
         Training and test rows in all copies that are alive, the caller's own included.
     factors : float
-        Factors of the experts, the holes between them, and compressed experts, where a tolerance takes them.
+        Factors of the experts and the holes between them.
     workers : float
-        Temporary arrays of all workers, and what waits for factors, where a tolerance makes it wait.
+        Temporary arrays of all workers.
     results : float
-        Predictions, sums that wait for more experts, and test rows in the metric of the nearest ones.
+        Predictions, and sums that wait for more experts.
     """
 
     interpreter: float
@@ -155,20 +149,15 @@ def _variances_bytes(case: Case) -> float:
 
 
 def predict_memory(case: Case, factors: FactorPlan) -> Memory:
-    """Peak of prediction with one rule, in the process of the fit: rows as given and ordered, test rows, factors.
-
-    Where experts are chosen to a tolerance, as much as it may take.
-    """
+    """Peak of prediction with one rule, in the process of the fit: rows as given and ordered, test rows, factors."""
     test_rows = DOUBLE * case.n_test * case.n_features
     waiting = SUM_VALUES * case.itemsize if factors.n_groups > 1 else 0
-    ordered = 0 if case.n_nearest is None else 2 * DOUBLE * case.n_features
-    choosing = choosing_memory(case, LIVE_ARRAYS[case.kernel].moments) if chooses(case) else NOT_CHOOSING
     return Memory(
         interpreter=INTERPRETER_BYTES,
         data=_given_bytes(replace(case, from_table=False)) + _rows_bytes(case, case.itemsize) + test_rows,
-        factors=ALLOCATOR_OVERHEAD * (factors.resident + choosing.far_field),
-        workers=case.n_workers * max(_worker_bytes(case), choosing.worker) + choosing.held,
-        results=float(case.n_test * max(RESULT_VALUES * DOUBLE + waiting + ordered, choosing.per_point)),
+        factors=ALLOCATOR_OVERHEAD * factors.resident,
+        workers=case.n_workers * _worker_bytes(case),
+        results=float(case.n_test * (RESULT_VALUES * DOUBLE + waiting)),
     )
 
 
@@ -186,17 +175,11 @@ def _rows_bytes(case: Case, bytes_per_value: int, row_numbers: int = 1) -> float
 def _worker_bytes(case: Case) -> float:
     """Bytes of one worker's temporary arrays while it makes factors, or while it is busy with a chunk."""
     factoring = case.itemsize * LIVE_ARRAYS[case.kernel].factor * float(case.sizes.max()) ** 2
-    if (rule := restricted_rule(case)) is not None:
-        return max(factoring, _chunk_bytes(case), restricted_worker_bytes(case, rule))
     return max(factoring, nested_worker_bytes(case) if isinstance(case.rule, NPAE) else _chunk_bytes(case))
 
 
 def _chunk_bytes(case: Case) -> float:
-    """Of a chunk of test points; of a group where the nearest experts are summed, each at a part of its points."""
+    """Of a chunk of test points."""
     live = LIVE_ARRAYS[case.kernel].moments
-    if case.n_nearest is not None:
-        candidates = min(CANDIDATES * case.n_nearest, len(case.sizes))
-        rows = 2 * case.sizes[0] + 2 * candidates + live * case.sizes.max() / 4
-        return float(case.itemsize * min(GROUP, case.n_test) * rows)
     rows = live * case.sizes.max() + case.sizes[0]
     return float(case.itemsize * min(CHUNK, case.n_test) * rows)

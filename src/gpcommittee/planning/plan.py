@@ -7,20 +7,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gpcommittee.aggregation import NPAE, Rule, make_rule
-from gpcommittee.choices import check_count, check_count_or_name, check_not_negative, check_optional_positive
+from gpcommittee.choices import check_count, check_count_or_name, check_optional_positive
 from gpcommittee.engines import make_engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS
-from gpcommittee.partition import DISTANCE_PARTITIONERS, PARTITIONERS, resolve_sizes
+from gpcommittee.partition import PARTITIONERS, resolve_sizes
 from gpcommittee.planning.advice import advise
 from gpcommittee.planning.case import Case, expected_sizes
-from gpcommittee.planning.choosing import chooses
-from gpcommittee.planning.cost import KERNEL_COSTS, Work
+from gpcommittee.planning.cost import KERNEL_COSTS
 from gpcommittee.planning.factors import plan_factors
 from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
 from gpcommittee.planning.nested import nested_work
 from gpcommittee.planning.rate import measure_dgemm_rate
-from gpcommittee.planning.restricted import as_predicted, restricted_rule, restricted_work
 from gpcommittee.planning.stages import (
     PlannedStage,
     Training,
@@ -31,8 +29,7 @@ from gpcommittee.planning.stages import (
 )
 from gpcommittee.planning.work import additive_work, calibrating_work, factor_work, objective_work, variances_work
 from gpcommittee.precision import torch_dtype
-from gpcommittee.prediction import check_nearest, factor_budget, resolve_nearest
-from gpcommittee.prediction.selection import selectable
+from gpcommittee.prediction import factor_budget
 from gpcommittee.training import (
     AUTO,
     EXPERT_VARIANCES,
@@ -67,10 +64,6 @@ class Plan:
         Bytes of all factors that prediction needs.
     factors_kept : bool
         Whether they are kept between predictions.
-    n_nearest : int or None
-        Experts that predictions sum at each point; None: all.
-    chooses : bool
-        Whether predictions choose their experts to the tolerance, which not all settings allow.
     fit_memory, predict_memory : Memory
         Bytes in use at the peak of each, part by part.
     objective_flops, factor_flops, predict_flops : float
@@ -87,9 +80,7 @@ class Plan:
     longest_fit_seconds : float
         Time of a fit that needs all experts, and in every stage all the evaluations it is allowed.
     predict_seconds : float
-        Time of a first prediction, which makes the factors, with every expert at every test row. What choosing experts
-        takes depends on the data: less than that, the more so the fewer experts matter at a test row, or more, where
-        most of them matter.
+        Time of a first prediction, which makes the factors.
     advice : str
         The first thing to change, if anything.
     """
@@ -105,8 +96,6 @@ class Plan:
     n_workers: int
     factor_bytes: float
     factors_kept: bool
-    n_nearest: int | None
-    chooses: bool
     fit_memory: Memory
     predict_memory: Memory
     objective_flops: float
@@ -145,8 +134,6 @@ def plan_fit(
     memory_budget: float | None = None,
     aggregation: str | Rule = "grbcm",
     calibration: str | None = "held_out",
-    tolerance: float = 0.0,
-    nearest_experts: int | str = "auto",
     machine_rate: float | None = None,
     kernel: str | None = None,
     from_table: bool = False,
@@ -169,11 +156,6 @@ def plan_fit(
         1,000 rows by all rules, and is not counted.
     partition_metric, objective, expert_variances, training_experts
         As in `CommitteeRegressor`.
-    nearest_experts : int, "auto" or "all", default="auto"
-        As in `CommitteeRegressor`.
-    tolerance : float, default=0.0
-        As in `CommitteeRegressor`. Memory is then the most that choosing experts may take, time that of every expert
-        at every test row.
     partition : {"tree", "kmeans", "random"}, default="tree"
     machine_rate : float, optional
         Matrix-product operations per second of all workers together. Default: measured by `measure_dgemm_rate`.
@@ -218,8 +200,6 @@ def plan_fit(
         memory_budget=memory_budget,
         aggregation=aggregation,
         calibration=calibration,
-        tolerance=tolerance,
-        nearest_experts=nearest_experts,
         expert_variances=expert_variances,
         kernel=kernel,
         from_table=from_table,
@@ -246,8 +226,6 @@ def planned_case(
     memory_budget: float | None = None,
     aggregation: str | Rule = "grbcm",
     calibration: str | None = "held_out",
-    tolerance: float = 0.0,
-    nearest_experts: int | str = "auto",
     expert_variances: str = "shared",
     kernel: str | None = None,
     from_table: bool = False,
@@ -266,8 +244,6 @@ def planned_case(
         kernel=_counted_kernel(kernel),
         budget=factor_budget(check_optional_positive("memory_budget", memory_budget)),
         objective=_known("objective", objective, OBJECTIVES),
-        tolerance=check_not_negative("tolerance", tolerance),
-        n_nearest=_n_nearest(nearest_experts, sizes.n_experts, partition, rule, tolerance),
         calibrates=calibration == "held_out" and not isinstance(rule, NPAE),
         from_table=from_table,
         partition=partition,
@@ -291,11 +267,10 @@ def planned_rate(machine_rate: float | None, n_jobs: int | None, dtype: str) -> 
 
 
 def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
-    predicting = as_predicted(case)
-    objective, factoring = objective_work(case), factor_work(predicting)
-    moments = _moments_work(predicting)
-    factors, at_fit = plan_factors(predicting), fit_memory(case)
-    at_predict = predict_memory(predicting, factors)
+    objective, factoring = objective_work(case), factor_work(case)
+    moments = nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case)
+    factors, at_fit = plan_factors(case), fit_memory(case)
+    at_predict = predict_memory(case, factors)
     stages = typical_stages(training, len(case.sizes))
     after_training = sum(
         work.seconds(rate, case.n_workers) for work in (*variances_work(case), *calibrating_work(case))
@@ -314,35 +289,25 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         n_workers=case.n_workers,
         factor_bytes=factors.total,
         factors_kept=factors.kept,
-        n_nearest=case.n_nearest,
-        chooses=chooses(case),
         fit_memory=at_fit,
         predict_memory=at_predict,
         objective_flops=sum(work.flops for work in objective),
         factor_flops=factoring.flops,
-        predict_flops=sum(work.flops for work in moments),
+        predict_flops=moments.flops,
         machine_rate=rate,
         stages=stages,
         evaluations=sum(stage.evaluations for stage in stages),
         fit_seconds=fit_seconds,
         longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate) + after_training,
-        predict_seconds=sum(work.seconds(rate, case.n_workers) for work in (factoring, *moments)),
+        predict_seconds=sum(work.seconds(rate, case.n_workers) for work in (factoring, moments)),
         advice=advise(
             peak=max(at_fit.peak, at_predict.peak),
             factors=factors,
-            choosing=chooses(case),
             budget=case.budget,
             fit_seconds=fit_seconds,
             expert_size=expert_size,
         ),
     )
-
-
-def _moments_work(case: Case) -> tuple[Work, ...]:
-    """Prediction beside the factors: parts of which one begins when the one before has ended."""
-    if (rule := restricted_rule(case)) is not None:
-        return additive_work(case), restricted_work(case, rule)
-    return (nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case),)
 
 
 def _known(name: str, value: object, allowed: Collection[str]) -> str:
@@ -356,13 +321,6 @@ def _counted_kernel(kernel: object) -> str:
     if compares_kernels(_known("kernel", kernel, (*KERNELS, AUTO))):
         return max(KERNELS, key=lambda name: KERNEL_COSTS[name].gradient)
     return str(kernel)
-
-
-def _n_nearest(value: object, n_experts: int, partition: str, rule: Rule, tolerance: float) -> int | None:
-    nearest = check_nearest(value, partition)
-    if not selectable(rule):
-        return None
-    return resolve_nearest(nearest, n_experts, by_distance=partition in DISTANCE_PARTITIONERS, tolerance=tolerance)
 
 
 def _training_experts(value: object, n_experts: int) -> int | str:

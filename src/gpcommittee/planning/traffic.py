@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.distributed.divide import MOST_EXACT_SHARDS, SAMPLE_ROWS, SAMPLE_ROWS_PER_SHARD
 from gpcommittee.distributed.parquet import MOST_PARTS, PART_ROWS
-from gpcommittee.distributed.stream import BATCH_POINTS, BATCH_POINTS_OF_NEAREST
 from gpcommittee.partition.routing import group_bounds
 from gpcommittee.planning.case import Case
 from gpcommittee.prediction.factors import EXPERT_BLOCK
@@ -68,10 +68,8 @@ def traffic(case: Case, n_workers: int) -> Traffic:
     elsewhere = 1 - 1 / n_workers
     units = int((-(-np.diff(bounds) // EXPERT_BLOCK)).sum())
     merges = -(-units // (FAN_IN - 1))
-    n_points = batch_points(case)
-    points = min(n_workers, 1 + units) * n_points * case.n_features * DOUBLE
-    summed = units if case.n_nearest is None else min(units, case.n_nearest)
-    sums = elsewhere * (summed + merges) * n_points * SUM_VALUES * case.itemsize
+    points = min(n_workers, 1 + units) * BATCH_POINTS * case.n_features * DOUBLE
+    sums = elsewhere * (units + merges) * BATCH_POINTS * SUM_VALUES * case.itemsize
     return Traffic(
         n_parts=n_parts,
         n_shards=n_shards,
@@ -81,11 +79,6 @@ def traffic(case: Case, n_workers: int) -> Traffic:
         batch_tasks=1 + units + merges,
         batch_bytes=points + sums,
     )
-
-
-def batch_points(case: Case) -> int:
-    """Test points that are predicted together."""
-    return BATCH_POINTS if case.n_nearest is None else BATCH_POINTS_OF_NEAREST
 
 
 def row_bytes(case: Case) -> float:

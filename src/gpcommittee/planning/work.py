@@ -106,7 +106,7 @@ def variances_work(case: Case) -> tuple[Work, ...]:
 
 def additive_work(case: Case) -> Work:
     """Moments of the experts that an additive rule needs, at all test rows."""
-    others, c = _summed(case), float(case.sizes[0])
+    others, c = _others(case), float(case.sizes[0])
     n_chunks, n_blocks = -(-case.n_test // CHUNK), -(-(1 + len(others)) // EXPERT_BLOCK)
     passes = n_blocks if case.rule.experts is Experts.AUGMENTED else 1
     rows = float(others.sum()) + passes * c
@@ -129,12 +129,6 @@ def calibrating_work(case: Case) -> tuple[Work, ...]:
 def _others(case: Case) -> FloatArray:
     """Sizes of the experts besides the communication expert that the rule needs."""
     return case.sizes[1:] if case.rule.experts is not Experts.NONE else case.sizes[:0]
-
-
-def _summed(case: Case) -> FloatArray:
-    """Sizes of those that are summed at each point."""
-    others = _others(case)
-    return others if case.n_nearest is None else others[:: max(1, len(others) // case.n_nearest)][: case.n_nearest]
 
 
 def _coupling(case: Case) -> float:

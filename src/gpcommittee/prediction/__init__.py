@@ -3,18 +3,15 @@
 from gpcommittee.prediction.budget import factor_budget, usable_memory
 from gpcommittee.prediction.covariance import npae_covariance
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.nearest import check_nearest, resolve_nearest
 from gpcommittee.prediction.predict import predict_rules, scaled
 from gpcommittee.prediction.request import Request
 
 __all__ = [
     "FactorStore",
     "Request",
-    "check_nearest",
     "factor_budget",
     "npae_covariance",
     "predict_rules",
-    "resolve_nearest",
     "scaled",
     "usable_memory",
 ]

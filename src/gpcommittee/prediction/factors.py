@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -15,11 +15,8 @@ from gpcommittee.aggregation import Experts
 from gpcommittee.engines import Engine
 from gpcommittee.engines.allocator import give_back_freed_memory
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
-from gpcommittee.kernels import fades_along_each
-from gpcommittee.prediction.boxes import Boxes, boxes_around
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
 from gpcommittee.prediction.together import factor_batches
-from gpcommittee.prediction.tolerance.far_field import FarField
 
 EXPERT_BLOCK = 16
 """Experts whose moments one task sums. Fixed, so that sums are ordered alike on every engine."""
@@ -61,8 +58,6 @@ class FactorStore:
         May be changed between predictions.
     largest_jitter : float
         Largest jitter that a factor needed so far, as a share of the mean prior variance.
-    far_fields : dict of Experts to FarField
-        By the form in which experts are summed; made when a prediction to a tolerance first needs them.
     in_double : set of int
         Experts that float32 could not factor so far and float64 did.
     """
@@ -72,7 +67,6 @@ class FactorStore:
         self.budget = budget
         self.calibrated = calibrated
         self.largest_jitter = 0.0
-        self.far_fields: dict[Experts, FarField] = {}
         self.in_double: set[int] = set()
         self._factoring = Factoring(committee, calibrated)
         self._kept: OrderedDict[Key, Factor] = OrderedDict()
@@ -80,17 +74,6 @@ class FactorStore:
         self._rows: list[int] = np.diff(committee.offsets).tolist()
         self._itemsize = float(committee.kernel.dtype.itemsize)
         self._doubled: FactorStore | None = None
-
-    @cached_property
-    def boxes(self) -> Boxes:
-        """Around the experts' rows."""
-        return boxes_around(self.committee)
-
-    @cached_property
-    def fades(self) -> bool:
-        """Whether the kernel fades along each input, so that experts are far that are far along one."""
-        theta = self.committee.hyperparameters.kernel
-        return fades_along_each(self.committee.kernel, theta, self.boxes.scales, self.committee.block(0)[0])
 
     def groups(self, kinds: frozenset[Experts], first: int = 0) -> Iterator[range]:
         """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.
@@ -163,11 +146,6 @@ class FactorStore:
             {e: f for (_, e), f in loaded.items() if isinstance(f, BaseFactor)},
             {e: f for (_, e), f in loaded.items() if isinstance(f, AugmentedFactor)},
         )
-
-    def of_kind(self, kind: Experts, experts: Sequence[int], engine: Engine) -> Mapping[int, Factor]:
-        """Factors of one kind alone, as `load`."""
-        loaded = self.load(frozenset({kind}), experts, engine)
-        return loaded.augmented if kind is Experts.AUGMENTED else loaded.base
 
     def doubled(self) -> FactorStore:
         """A store of the same committee in float64, with the same budget."""

@@ -105,8 +105,7 @@ def chunk_size(offsets: np.ndarray, itemsize: int, budget: float, n_workers: int
         raise MemoryBudgetError(
             f"NPAE needs {(factors + n_workers * chunk) / 2**30:.3g} GiB for the factors of {len(offsets) - 1} experts "
             f"and {n_workers} chunks of {size} test points; the budget is {budget / 2**30:.3g} GiB. Raise "
-            "memory_budget, use fewer rows or another aggregation: GRBCM streams over experts, and NPAE(n_experts=4) "
-            "takes few of them at each test point."
+            "memory_budget, use fewer rows or another aggregation: GRBCM streams over experts."
         )
     return size
 

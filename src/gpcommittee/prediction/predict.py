@@ -5,26 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from gpcommittee.aggregation import NPAE, AdditiveRule, Experts, Reference, Rule
 from gpcommittee.data import restore_mean, restore_variance
 from gpcommittee.engines import Engine
 from gpcommittee.experts import base_mean
 from gpcommittee.prediction.factors import FactorStore
-from gpcommittee.prediction.nearest import nearest_moments, sums_nearest
 from gpcommittee.prediction.npae import npae_moments
 from gpcommittee.prediction.request import Request, StandardMoments
-from gpcommittee.prediction.restricted import restricted_moments
-from gpcommittee.prediction.selection import selectable
 from gpcommittee.prediction.stream import CHUNK, additive_moments
-from gpcommittee.prediction.tolerance.chosen import chosen_moments
 from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, Prediction, Standardisation
-
-FEWEST_EXPERTS = 50
-"""Experts below which choosing among them is not worth the effort: with 20 experts on kin40k it took half as long again
-as computing all of them, with 64 on the geoid a sixth of the time."""
 
 
 def predict_rules(
@@ -36,8 +27,6 @@ def predict_rules(
     reporter: Reporter,
     *,
     mean_only: bool = False,
-    tolerance: float = 0.0,
-    n_nearest: int | None = None,
 ) -> list[Prediction]:
     """Predictions of several rules at the same test points.
 
@@ -53,12 +42,6 @@ def predict_rules(
     reporter : Reporter
     mean_only : bool
         Leave out the variances, and the work that only they need.
-    tolerance : float
-        Largest change against the sum over all experts, for rules whose experts fade into a reference (GRBCM, RBCM,
-        BCM): of the mean in predicted noisy standard deviations, of the variance at the rule's level relative to it.
-        Within it the answer at a point may depend on the other points. 0: every expert at every point.
-    n_nearest : int, optional
-        Sum this many experts at each point, the nearest ones, for the same rules. Nothing is left to a tolerance then.
 
     Returns
     -------
@@ -75,7 +58,7 @@ def predict_rules(
     request = Request(store.committee, scaling, X)
     if mean_only and mean_is_communication(rules, store.committee.n_experts):
         return [communication_mean(request, store, engine)] * len(rules)
-    moments = _moments(rules, request, store, engine, reporter, tolerance, n_nearest)
+    moments = _moments(rules, request, store, engine, reporter)
     return [in_target_units(one, store.committee.noise_variance, scaling, mean_only) for one in moments]
 
 
@@ -92,41 +75,18 @@ def _moments(
     store: FactorStore,
     engine: Engine,
     reporter: Reporter,
-    tolerance: float,
-    n_nearest: int | None,
 ) -> list[StandardMoments]:
-    """Moments of every rule, each family in its own pass; where experts are chosen, each rule in its own."""
+    """Moments of every rule, each family in its own pass."""
     found: dict[int, StandardMoments] = {}
-    for i, rule in enumerate(rules):
-        if len(request.X) > 0 and isinstance(rule, AdditiveRule) and selectable(rule):
-            if n_nearest is not None and sums_nearest(rule, store.committee.n_experts, n_nearest):
-                found[i] = nearest_moments(rule, request, store, engine, reporter, n_nearest)
-            elif tolerance > 0 and _can_choose(store):
-                found[i] = chosen_moments(rule, request, store, engine, reporter, tolerance)
-    nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE) and rule.is_papers}
-    restricted = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE) and not rule.is_papers}
-    additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule) and i not in found}
+    nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE)}
+    additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)}
     if nested:
         found.update(zip(nested, npae_moments(list(nested.values()), request, store, engine, reporter), strict=True))
-    for form in (Experts.BASE, Experts.AUGMENTED):
-        if some := {i: rule for i, rule in restricted.items() if rule.experts is form}:
-            moments = restricted_moments(list(some.values()), request, store, engine, reporter)
-            found.update(zip(some, moments, strict=True))
     if additive:
         found.update(
             zip(additive, additive_moments(list(additive.values()), request, store, engine, reporter), strict=True)
         )
     return [found[i] for i in range(len(rules))]
-
-
-def _can_choose(store: FactorStore) -> bool:
-    """Whether choosing among the experts is worth the effort, and possible.
-
-    Estimates take double precision, variances that experts share, and a kernel for which far experts are far.
-    """
-    kernel, shared = store.committee.kernel, store.committee.own is None
-    many = store.committee.n_experts >= FEWEST_EXPERTS
-    return many and shared and kernel.dtype == torch.float64 and kernel.device.type == "cpu" and store.fades
 
 
 def mean_is_communication(rules: Sequence[Rule], n_experts: int) -> bool:

@@ -13,8 +13,7 @@ from torch import Tensor
 from gpcommittee.aggregation import Aggregate
 from gpcommittee.data import standardise_inputs
 from gpcommittee.experts import Committee
-from gpcommittee.kernels import input_scales
-from gpcommittee.records import FloatArray, IntArray, Standardisation
+from gpcommittee.records import FloatArray, Standardisation
 
 StandardMoments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Mean, latent variance, dispersion and relative noise in standardised units, each of shape (n_points,)."""
@@ -28,7 +27,7 @@ def empty_moments(n_points: int) -> StandardMoments:
     return np.empty(n_points), np.empty(n_points), np.empty(n_points), np.empty(n_points)
 
 
-def write_moments(output: StandardMoments, rows: slice | IntArray, aggregate: Aggregate) -> None:
+def write_moments(output: StandardMoments, rows: slice, aggregate: Aggregate) -> None:
     """Fill in what a rule says of some rows."""
     parts = aggregate.mean, aggregate.var_latent, aggregate.dispersion, aggregate.relative_noise
     for whole, part in zip(output, parts, strict=True):
@@ -55,14 +54,8 @@ class Request:
         """Slices of ``size`` rows that cover all, the last one shorter."""
         return [slice(start, min(start + size, len(self.X))) for start in range(0, len(self.X), size)]
 
-    def points(self, chunk: slice | IntArray) -> Tensor:
-        """Standardised test points of some rows, moved to ``FARTHEST`` from beyond, so that distances are finite."""
+    def points(self, chunk: slice) -> Tensor:
+        """Standardised test points of a chunk, moved to ``FARTHEST`` from beyond, so that distances are finite."""
         standardised = standardise_inputs(self.X[chunk], self.scaling)
         limit = torch.finfo(self.committee.kernel.dtype).max ** FARTHEST
         return self.committee.kernel.tensor(standardised.clip(-limit, limit))
-
-    def spread(self) -> FloatArray:
-        """Test points in the kernel's metric, where it has one, shape (n_points, n_features)."""
-        committee, points = self.committee, self.points(slice(None)).double().cpu().numpy()
-        scales = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.X)
-        return points if scales is None else points / scales

@@ -1,21 +1,20 @@
 """One pass over experts and test points: tasks over chunks of test points and blocks of experts.
 
-Each task computes the moments of one block of experts at one chunk of test points and returns a summary of the chunk's
-size, an accumulator for additive rules; summaries are merged in the order of the experts. Memory: the factors of one
-group of experts, a few chunks in flight, and O(T) numbers per rule; never experts x test points. Where the engine takes
-experts in batches, a task computes its experts together, at more test points; they are summed in the same order.
+Each task computes the moments of one block of experts at one chunk of test points and returns their sums, an
+accumulator per rule; sums are merged in the order of the experts. Memory: the factors of one group of experts, a few
+chunks in flight, and O(T) numbers per rule; never experts x test points. Where the engine takes experts in batches, a
+task computes its experts together, at more test points; they are summed in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, TypeVar
 
 import torch
 
-from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Experts, Reference, add, empty, finish, merge
+from gpcommittee.aggregation import Accumulator, AdditiveRule, Context, Reference, add, empty, finish, merge
 from gpcommittee.engines import Engine, for_tasks_and_parts
 from gpcommittee.prediction.factors import EXPERT_BLOCK, Factors, FactorStore, expert_blocks
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments, write_moments
@@ -25,30 +24,6 @@ from gpcommittee.progress import Reporter
 
 CHUNK = 1024
 """Test points per task of experts one by one. Fixed, so that the numbers do not depend on the number of workers."""
-
-S = TypeVar("S")
-
-
-@dataclass(frozen=True)
-class Summary(Generic[S]):
-    """What is kept of the experts at a chunk of test points.
-
-    Attributes
-    ----------
-    kinds : frozenset of Experts
-        Forms in which experts are needed.
-    with_communication : bool
-        Whether the communication expert's moments, or augmented experts, are needed.
-    of_block : callable
-        From the view of a chunk and a block of experts to the summary of the block.
-    merge : callable
-        The summary of two, the experts of the first before those of the second.
-    """
-
-    kinds: frozenset[Experts]
-    with_communication: bool
-    of_block: Callable[[View, range], S]
-    merge: Callable[[S, S], S]
 
 
 @dataclass(frozen=True)
@@ -97,48 +72,30 @@ def chunk_sums(
     reporter: Reporter,
     first: int = 0,
 ) -> Iterator[tuple[slice, Sums]]:
-    """Sums over the experts, from a first one, at each chunk of the test points, as ``summaries`` yields them."""
-    summary = Summary(
-        frozenset(rule.experts for rule in rules),
-        any(rule.reference is Reference.COMMUNICATION for rule in rules),
-        partial(_sum_block, rules),
-        merge_sums,
-    )
-    return summaries(summary, request, store, engine, reporter, first=first)
-
-
-def summaries(
-    summary: Summary[S],
-    request: Request,
-    store: FactorStore,
-    engine: Engine,
-    reporter: Reporter,
-    name: str = "predict",
-    first: int = 0,
-) -> Iterator[tuple[slice, S]]:
-    """The summary of all experts, from a first one, at each chunk of the test points, in a stage of that name.
+    """Sums over the experts, from a first one, at each chunk of the test points.
 
     Yields
     ------
     chunk : slice
         In their order.
-    summary : object
+    sums : Sums
 
     Raises
     ------
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     """
-    waiting: dict[int, S] = {}
-    groups = list(store.groups(summary.kinds, first))
+    waiting: dict[int, Sums] = {}
+    kinds = frozenset(rule.experts for rule in rules)
+    groups = list(store.groups(kinds, first))
     chunks = request.chunks(_chunk_size(request, engine.batch_memory))
     n_tasks = len(chunks) * sum(len(expert_blocks(group)) for group in groups)
-    with reporter.stage(name, n_tasks, unit="steps") as stage:
+    with reporter.stage("predict", n_tasks, unit="steps") as stage:
         for group in groups:
             tasks = [_Task(chunk, block) for chunk in chunks for block in expert_blocks(group)]
-            for task, part in _of_blocks(summary, request, store.load(summary.kinds, group, engine), tasks, engine):
+            for task, part in _of_blocks(rules, request, store.load(kinds, group, engine), tasks, engine):
                 start = task.chunk.start
-                known = summary.merge(waiting.pop(start), part) if start in waiting else part
+                known = merge_sums(waiting.pop(start), part) if start in waiting else part
                 if task.block.stop == groups[-1].stop:
                     yield task.chunk, known
                 else:
@@ -147,21 +104,22 @@ def summaries(
 
 
 def _of_blocks(
-    summary: Summary[S], request: Request, factors: Factors, tasks: Sequence[_Task], engine: Engine
-) -> Iterator[tuple[_Task, S]]:
-    """Tasks with their summaries in order; the factors of the group are let go with the last of them."""
+    rules: Sequence[AdditiveRule], request: Request, factors: Factors, tasks: Sequence[_Task], engine: Engine
+) -> Iterator[tuple[_Task, Sums]]:
+    """Tasks with their sums in order; the factors of the group are let go with the last of them."""
     outer, inner = for_tasks_and_parts(engine, len(tasks))
-    yield from zip(tasks, outer.map(partial(_of_block, summary, request, factors, inner), tasks), strict=True)
+    yield from zip(tasks, outer.map(partial(_of_block, rules, request, factors, inner), tasks), strict=True)
 
 
-def _of_block(summary: Summary[S], request: Request, factors: Factors, engine: Engine, task: _Task) -> S:
+def _of_block(rules: Sequence[AdditiveRule], request: Request, factors: Factors, engine: Engine, task: _Task) -> Sums:
+    with_communication = any(rule.reference is Reference.COMMUNICATION for rule in rules)
     with torch.no_grad():
-        view = View(request.committee, factors, request.points(task.chunk), summary.with_communication)
+        view = View(request.committee, factors, request.points(task.chunk), with_communication)
         if engine.batch_memory:
             view.prepare(task.block, engine.batch_memory)
         elif engine.n_workers > 1:
             view.prepare_apart(task.block, engine)
-        return summary.of_block(view, task.block)
+        return _sum_block(rules, view, task.block)
 
 
 def _chunk_size(request: Request, batch_memory: float) -> int:

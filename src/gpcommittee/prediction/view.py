@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from functools import partial
 
 import torch
@@ -65,18 +64,6 @@ class View:
     def number(self, expert: int) -> int:
         """Number of an expert in the whole committee."""
         return self._committee.number(expert)
-
-    def at(self, rows: Tensor) -> View:
-        """The same of some of the points."""
-        part = copy(self)
-        part._x = self._x[rows]
-        part._ready = {}
-        part._projections = {
-            dtype: Projection(known.whitened[rows], known.moments.at(rows))
-            for dtype, known in self._projections.items()
-        }
-        part.context = self.context.at(rows)
-        return part
 
     def prepare(self, experts: Sequence[int], memory: float) -> None:
         """Compute moments of experts in batches, for ``moments`` to hand out.

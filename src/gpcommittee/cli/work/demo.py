@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import typer
@@ -26,7 +23,7 @@ from gpcommittee.persistence import check_writable
 from gpcommittee.plots import WorldMaps, draw_world, require_matplotlib
 from gpcommittee.records import FloatArray, IntArray
 
-SETTINGS: Mapping[str, Any] = MappingProxyType({"kernel": "matern32", "nearest_experts": 32})
+KERNEL = "matern32"
 
 PICTURE, MODEL = "geoid.png", "geoid.gpc"
 QUARTER_DEGREES_TO_THE_POLES = 720
@@ -159,7 +156,7 @@ def _held_out(training: Geoid, grid: GeoidGrid) -> NDArray[np.bool_]:
 
 
 def _fitted(training: Geoid, expert_size: int, seed: int, n_jobs: int | None, verbose: int) -> CommitteeRegressor:
-    model = CommitteeRegressor(**SETTINGS, expert_size=expert_size, random_state=seed, n_jobs=n_jobs, verbose=verbose)
+    model = CommitteeRegressor(KERNEL, expert_size=expert_size, random_state=seed, n_jobs=n_jobs, verbose=verbose)
     return model.fit(training.X, training.height)
 
 

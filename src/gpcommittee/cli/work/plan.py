@@ -116,8 +116,7 @@ def _fit(plan: Plan) -> str:
 def _prediction(plan: Plan) -> str:
     factors = "kept" if plan.factors_kept else "computed again for every batch"
     seconds = f"about {duration(plan.predict_seconds)} for {counted(plan.n_test, 'row')}"
-    every = " with every expert, to the tolerance less where few matter" if plan.chooses else ""
-    return f"{seconds}{every}; factors of {size(plan.factor_bytes)}, {factors}"
+    return f"{seconds}; factors of {size(plan.factor_bytes)}, {factors}"
 
 
 def _memory(plan: Plan) -> str:
