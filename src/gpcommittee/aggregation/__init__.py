@@ -6,6 +6,7 @@ from gpcommittee.aggregation.bcm import BCM, RBCM
 from gpcommittee.aggregation.communication import Communication
 from gpcommittee.aggregation.grbcm import GRBCM
 from gpcommittee.aggregation.most_certain import MostCertain
+from gpcommittee.aggregation.neighbourhood import Neighbourhood, NeighbourhoodSizes
 from gpcommittee.aggregation.normalised import NormalisedGPoE
 from gpcommittee.aggregation.npae import NPAE, combine
 from gpcommittee.aggregation.poe import GPoE, PoE
@@ -37,6 +38,8 @@ __all__ = [
     "Experts",
     "GPoE",
     "MostCertain",
+    "Neighbourhood",
+    "NeighbourhoodSizes",
     "NormalisedGPoE",
     "PoE",
     "Reference",

@@ -11,6 +11,7 @@ from gpcommittee.aggregation.bcm import BCM, RBCM
 from gpcommittee.aggregation.communication import Communication
 from gpcommittee.aggregation.grbcm import GRBCM
 from gpcommittee.aggregation.most_certain import MostCertain
+from gpcommittee.aggregation.neighbourhood import Neighbourhood
 from gpcommittee.aggregation.normalised import NormalisedGPoE
 from gpcommittee.aggregation.npae import NPAE
 from gpcommittee.aggregation.poe import GPoE, PoE
@@ -18,6 +19,7 @@ from gpcommittee.aggregation.rule import Rule
 from gpcommittee.errors import InvalidParameterError
 
 RULES: dict[str, Rule] = {
+    "neighbourhood": Neighbourhood(),
     "poe": PoE(),
     "gpoe": GPoE(),
     "bcm": BCM(),
@@ -101,7 +103,19 @@ def written(rule: Rule) -> str:
 
 CLASSES: dict[str, type[Rule]] = {
     rule.__name__: rule
-    for rule in (PoE, GPoE, BCM, RBCM, GRBCM, MostCertain, NormalisedGPoE, Barycenter, NPAE, Communication)
+    for rule in (
+        Neighbourhood,
+        PoE,
+        GPoE,
+        BCM,
+        RBCM,
+        GRBCM,
+        MostCertain,
+        NormalisedGPoE,
+        Barycenter,
+        NPAE,
+        Communication,
+    )
 }
 
 

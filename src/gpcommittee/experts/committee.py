@@ -123,21 +123,23 @@ class Committee:
         """
         return self._fixed_kernel.covariance(x1, x2, scratch)
 
-    def noisy_covariance(self, x: Tensor, noise_variance: float | Tensor) -> Tensor:
+    def noisy_covariance(self, x: Tensor, noise_variance: float | Tensor, scratch: Scratch | None = None) -> Tensor:
         """K + s2 I of one set of inputs, or of a batch.
 
         Parameters
         ----------
         x : Tensor, shape (n, n_features) or (b, n, n_features)
             Standardised inputs.
-        noise_variance : float, or Tensor of shape (b, 1)
-            s2.
+        noise_variance : float, or Tensor of shape (b, 1) or (n,)
+            s2, one for all rows or one for each.
+        scratch : Scratch, optional
+            May hold the result.
 
         Returns
         -------
         Tensor, shape (n, n) or (b, n, n)
         """
-        return self._fixed_kernel.noisy_covariance(x, noise_variance)
+        return self._fixed_kernel.noisy_covariance(x, noise_variance, scratch)
 
     def prior_variance(self, x: Tensor) -> Tensor:
         """Latent prior variance k(x, x).

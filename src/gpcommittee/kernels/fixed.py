@@ -48,7 +48,7 @@ class FixedKernel:
         form, natural = self.stationary
         return form.covariance(natural, x1, x2, scratch or Scratch())
 
-    def noisy_covariance(self, x: Tensor, noise_variance: float | Tensor) -> Tensor:
+    def noisy_covariance(self, x: Tensor, noise_variance: float | Tensor, scratch: Scratch | None = None) -> Tensor:
         """K + s2 I of one set of inputs.
 
         The diagonal is the exact prior variance: kernels of a distance compute that of a row to itself with rounding
@@ -57,14 +57,16 @@ class FixedKernel:
         Parameters
         ----------
         x : Tensor, shape (..., n, d)
-        noise_variance : float, or Tensor of shape (..., 1)
-            s2.
+        noise_variance : float, or Tensor of shape (..., 1) or (..., n)
+            s2, one for all rows or one for each.
+        scratch : Scratch, optional
+            May hold the result.
 
         Returns
         -------
         Tensor, shape (..., n, n)
         """
-        covariance = self.covariance(x, x)
+        covariance = self.covariance(x, x, scratch)
         covariance.diagonal(dim1=-2, dim2=-1).copy_(self.variance(x) + noise_variance)
         return covariance
 

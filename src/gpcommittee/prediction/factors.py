@@ -11,11 +11,13 @@ from threading import Lock
 import numpy as np
 import torch
 
-from gpcommittee.aggregation import Experts
+from gpcommittee.aggregation import Experts, Neighbourhood, NeighbourhoodSizes
 from gpcommittee.engines import Engine
 from gpcommittee.engines.allocator import give_back_freed_memory
 from gpcommittee.experts import AugmentedFactor, BaseFactor, Committee
 from gpcommittee.prediction.factoring import Factor, Factoring, Key
+from gpcommittee.prediction.neighbourhood.leaves import find_leaves
+from gpcommittee.prediction.neighbourhood.store import LeafStore
 from gpcommittee.prediction.together import factor_batches
 
 EXPERT_BLOCK = 16
@@ -74,6 +76,7 @@ class FactorStore:
         self._rows: list[int] = np.diff(committee.offsets).tolist()
         self._itemsize = float(committee.kernel.dtype.itemsize)
         self._doubled: FactorStore | None = None
+        self._leaves: dict[NeighbourhoodSizes, LeafStore] = {}
 
     def groups(self, kinds: frozenset[Experts], first: int = 0) -> Iterator[range]:
         """Consecutive groups of experts, each a whole number of blocks, whose factors fit the budget together.
@@ -154,6 +157,20 @@ class FactorStore:
         self._doubled.budget = self.budget
         return self._doubled
 
+    def neighbourhood(self, rule: Neighbourhood) -> LeafStore:
+        """Neighbourhood experts of a rule's sizes, with what these factors leave of the budget."""
+        sizes = rule.sizes(int(self.committee.offsets[-1]), self.committee.n_experts)
+        if sizes not in self._leaves:
+            self._leaves = {sizes: LeafStore(self.committee, find_leaves(self.committee, sizes), self.calibrated)}
+        found = self._leaves[sizes]
+        found.budget = max(0.0, self.budget - self._bytes(self._kept))
+        return found
+
+    def note(self, leaves: LeafStore) -> None:
+        """Take note of the jitter and precision that neighbourhood experts needed."""
+        self.largest_jitter = max(self.largest_jitter, leaves.largest_jitter)
+        self.in_double |= leaves.in_double
+
     def __reduce__(self) -> tuple[type[FactorStore], tuple[Committee, float, bool]]:
         """Pickled without the kept factors, which are larger than the data and can be computed again."""
         return FactorStore, (self.committee, self.budget, self.calibrated)
@@ -167,6 +184,7 @@ class FactorStore:
 
     def _make_room(self, keys: Sequence[Key]) -> bool:
         """Whether the budget holds these factors; forgets others, those used longest ago first, until it does."""
+        self._leaves.clear()
         wanted = set(keys)
         others = [key for key in self._kept if key not in wanted and key != COMMUNICATION]
         used = self._bytes([*wanted, *others])

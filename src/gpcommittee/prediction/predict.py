@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpcommittee.aggregation import NPAE, AdditiveRule, Experts, Reference, Rule
+from gpcommittee.aggregation import NPAE, AdditiveRule, Experts, Neighbourhood, Reference, Rule
 from gpcommittee.data import restore_mean, restore_variance
 from gpcommittee.engines import Engine
 from gpcommittee.experts import base_mean
 from gpcommittee.prediction.factors import FactorStore
+from gpcommittee.prediction.neighbourhood import blended_moments
 from gpcommittee.prediction.npae import npae_moments
 from gpcommittee.prediction.request import Request, StandardMoments
 from gpcommittee.prediction.stream import CHUNK, additive_moments
@@ -58,7 +59,7 @@ def predict_rules(
     request = Request(store.committee, scaling, X)
     if mean_only and mean_is_communication(rules, store.committee.n_experts):
         return [communication_mean(request, store, engine)] * len(rules)
-    moments = _moments(rules, request, store, engine, reporter)
+    moments = _moments(rules, request, store, engine, reporter, mean_only)
     return [in_target_units(one, store.committee.noise_variance, scaling, mean_only) for one in moments]
 
 
@@ -75,9 +76,15 @@ def _moments(
     store: FactorStore,
     engine: Engine,
     reporter: Reporter,
+    mean_only: bool,
 ) -> list[StandardMoments]:
     """Moments of every rule, each family in its own pass."""
     found: dict[int, StandardMoments] = {}
+    for i, rule in enumerate(rules):
+        if isinstance(rule, Neighbourhood):
+            leaves = store.neighbourhood(rule)
+            found[i] = blended_moments(rule.blend, request, leaves, engine, reporter, mean_only=mean_only)
+            store.note(leaves)
     nested = {i: rule for i, rule in enumerate(rules) if isinstance(rule, NPAE)}
     additive = {i: rule for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)}
     if nested:

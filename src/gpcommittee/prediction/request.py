@@ -13,7 +13,7 @@ from torch import Tensor
 from gpcommittee.aggregation import Aggregate
 from gpcommittee.data import standardise_inputs
 from gpcommittee.experts import Committee
-from gpcommittee.records import FloatArray, Standardisation
+from gpcommittee.records import FloatArray, IntArray, Standardisation
 
 StandardMoments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Mean, latent variance, dispersion and relative noise in standardised units, each of shape (n_points,)."""
@@ -54,7 +54,7 @@ class Request:
         """Slices of ``size`` rows that cover all, the last one shorter."""
         return [slice(start, min(start + size, len(self.X))) for start in range(0, len(self.X), size)]
 
-    def points(self, chunk: slice) -> Tensor:
+    def points(self, chunk: slice | IntArray) -> Tensor:
         """Standardised test points of a chunk, moved to ``FARTHEST`` from beyond, so that distances are finite."""
         standardised = standardise_inputs(self.X[chunk], self.scaling)
         limit = torch.finfo(self.committee.kernel.dtype).max ** FARTHEST

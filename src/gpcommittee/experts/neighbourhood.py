@@ -1,0 +1,313 @@
+"""Neighbourhood experts: the exact process on a leaf's rows and those around it, and how large its errors are there.
+
+With the rows in the order [communication, far to near neighbours, own] one factor L L' = A = K + diag(noise) has what
+predictions need, w = L^-1 y and a = A^-1 y, and in its last block what leave-one-out residuals of the rows in the
+middle need: for the last p rows, with all others known, [A^-1]_pp = (L_pp L_pp')^-1, whatever stands before them. Row j
+is predicted by all others of the expert with the standardised error z_j = a_j / sqrt([A^-1]_jj) (Rasmussen and
+Williams, 2006, Eqs. 5.10 to 5.12). Rows in the middle have neighbours on all sides, as a test point has, so that z^2
+is an honest measure of the variances around them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.spatial import cKDTree
+from torch import Tensor
+
+from gpcommittee.experts.base import floor_variance
+from gpcommittee.experts.committee import Committee
+from gpcommittee.linalg import (
+    cholesky,
+    row_sums_of_squares,
+    solve_lower,
+    solve_lower_transposed,
+    times_vector,
+    whiten_rows,
+)
+from gpcommittee.records import FloatArray, IntArray
+from gpcommittee.scratch import Scratch
+
+NEAREST = 60
+"""Rows whose errors are averaged at a point. Fewer follow the noise of single errors, more blur its changes."""
+
+PRIOR_ROWS = 10.0
+"""Rows with the errors of the wider surroundings that are counted beside them, in the logarithm: so a quiet region in a
+noisy surrounding can be quiet."""
+
+SMALLEST_SQUARE = 1e-12
+"""Mean squared residual below which none is believed."""
+
+WIDER = 1.0 + 1e-6
+"""By how much the farthest row's distance is stretched, so that rows at one distance from a point all count."""
+
+
+@dataclass(frozen=True)
+class ErrorMap:
+    """How large an expert's errors are around its leaf, in units of what it says of them.
+
+    Attributes
+    ----------
+    tree : scipy.spatial.cKDTree
+        Of the rows in the middle, in the kernel's metric.
+    squares : ndarray, shape (p,)
+        Their squared standardised leave-one-out residuals.
+    log_mean : float
+        Logarithm of their mean, drawn towards 0.
+    """
+
+    tree: cKDTree
+    squares: FloatArray
+    log_mean: float
+
+    def log_scale(self, points: FloatArray, left_out: IntArray | None = None) -> FloatArray:
+        """Logarithm of the local variance scale, a continuous function of the point, shape (n_points,).
+
+        The mean square of the nearest rows, weighted by 1 - (distance / distance of the farthest of them)^2, drawn in
+        its logarithm towards that of all rows in the middle.
+
+        Parameters
+        ----------
+        points : ndarray, shape (n_points, n_features)
+            In the kernel's metric.
+        left_out : ndarray of int64, shape (n_points,), optional
+            Of each point, the row that does not count, as a number among the rows in the middle; -1: all count.
+        """
+        wanted = min(NEAREST + (1 if left_out is None else 2), len(self.squares))
+        distances, rows = self.tree.query(points, k=np.arange(1, wanted + 1))
+        if left_out is not None:
+            distances = np.where(rows == left_out[:, None], np.inf, distances)
+            order = np.argsort(distances, axis=1, kind="stable")[:, : max(1, min(NEAREST + 1, wanted - 1))]
+            distances, rows = (np.take_along_axis(values, order, axis=1) for values in (distances, rows))
+        weights = nearness(distances)
+        total, least = weights.sum(axis=1), np.finfo(float).tiny
+        mean = (weights * self.squares[rows]).sum(axis=1) / np.maximum(total, least)
+        count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
+        local = np.log(np.maximum(mean, SMALLEST_SQUARE))
+        found: FloatArray = (count * local + PRIOR_ROWS * self.log_mean) / (count + PRIOR_ROWS)
+        return found
+
+
+def nearness(distances: FloatArray) -> FloatArray:
+    """Weights of rows by their distances to a point: 1 at the point, 0 from the farthest row on.
+
+    Parameters
+    ----------
+    distances : ndarray, shape (n_points, k)
+        Ascending along each line; infinite where a row does not count.
+
+    Returns
+    -------
+    ndarray, shape (n_points, k)
+        Continuous in the point; all of them above 0 where all rows are at one distance.
+    """
+    farthest = np.where(np.isfinite(distances), distances, 0.0).max(axis=1, keepdims=True)
+    weights: FloatArray = np.clip(1 - np.square(distances / (farthest * WIDER + np.finfo(float).tiny)), 0.0, None)
+    return weights
+
+
+@dataclass(frozen=True)
+class NeighbourhoodFactor:
+    """Factor of one neighbourhood expert of r rows.
+
+    Attributes
+    ----------
+    X : Tensor, shape (r, n_features)
+        Standardised inputs: communication rows, neighbours from far to near, own rows.
+    y : Tensor, shape (r,)
+    rows : ndarray of int64, shape (r,)
+        Their numbers.
+    lower : Tensor, shape (r, r)
+        Cholesky factor of their noisy covariance.
+    weights : Tensor, shape (r,)
+        The target whitened by it, w.
+    solution : Tensor, shape (r,)
+        a = A^-1 y.
+    jitter : float
+        Jitter the factor needed, as a share of the mean diagonal.
+    errors : ErrorMap or None
+        None where variances are not calibrated.
+    signal, relative_noise : float
+        Multiples of the shared variances, of the expert that the leaf is a part of.
+    """
+
+    X: Tensor
+    y: Tensor
+    rows: IntArray
+    lower: Tensor
+    weights: Tensor
+    solution: Tensor
+    jitter: float
+    errors: ErrorMap | None
+    signal: float
+    relative_noise: float
+
+    @property
+    def n_bytes(self) -> float:
+        """Bytes of its matrix."""
+        return float(self.lower.numel() * self.lower.element_size())
+
+
+@dataclass(frozen=True)
+class LeafMoments:
+    """What one expert says of some points, each of shape (n_points,).
+
+    Attributes
+    ----------
+    mean : Tensor
+    var_latent : Tensor
+        Multiplied by the local scale and the expert's own signal variance.
+    noise : Tensor
+        Noise variance of an observation there, scaled alike, in units of the shared one.
+    """
+
+    mean: Tensor
+    var_latent: Tensor
+    noise: Tensor
+
+
+def factor_neighbourhood(
+    committee: Committee,
+    scales: FloatArray,
+    rows: IntArray,
+    relative_noise: FloatArray | None,
+    expert: int,
+    n_middle: int,
+    scratch: Scratch | None = None,
+) -> NeighbourhoodFactor:
+    """Factor one neighbourhood expert.
+
+    Parameters
+    ----------
+    committee : Committee
+    scales : ndarray, shape (n_features,)
+        By which inputs are divided in the kernel's metric.
+    rows : ndarray of int64, shape (r,)
+        Row numbers in the committee: communication rows, neighbours from far to near, own rows.
+    relative_noise : ndarray, shape (r,), or None
+        Noise variance of each row in units of the shared one, where experts have variances of their own.
+    expert : int
+        The expert that the leaf is a part of.
+    n_middle : int
+        Rows in the middle: the last so many, whose leave-one-out residuals are wanted; 0 for none.
+    scratch : Scratch, optional
+        Memory to use again for the covariance.
+
+    Returns
+    -------
+    NeighbourhoodFactor
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If the noisy covariance cannot be factored.
+    """
+    at = torch.from_numpy(rows).to(committee.X.device)
+    X, y = committee.X[at].to(committee.kernel.dtype), committee.y[at].to(committee.kernel.dtype)
+    shared = committee.noise_variance
+    noise = shared if relative_noise is None else committee.kernel.tensor(shared * relative_noise)
+    noisy = committee.noisy_covariance(X, noise, scratch)
+    lower, jitter = cholesky(noisy, f"noisy covariance around a leaf of expert {committee.number(expert)}")
+    weights = solve_lower(lower, y)
+    solution = solve_lower_transposed(lower, weights)
+    signal = committee.signal(expert)
+    errors = _error_map(X, lower, solution, scales, n_middle, signal) if n_middle else None
+    return NeighbourhoodFactor(
+        X, y, rows, lower, weights, solution, jitter, errors, signal, committee.relative_noise(expert)
+    )
+
+
+def neighbourhood_mean(committee: Committee, factor: NeighbourhoodFactor, x: Tensor) -> Tensor:
+    """Posterior mean alone, shape (n_points,): one product, no triangular solve."""
+    dtype = factor.X.dtype
+    return (committee.as_type(dtype).covariance(x.to(dtype), factor.X) @ factor.solution).to(x.dtype)
+
+
+def neighbourhood_moments(
+    committee: Committee, factor: NeighbourhoodFactor, x: Tensor, spread: FloatArray, scratch: Scratch | None = None
+) -> LeafMoments:
+    """Posterior mean, scaled latent variance and scaled noise of one expert at test points.
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : NeighbourhoodFactor
+    x : Tensor, shape (n_points, n_features)
+        Standardised test inputs.
+    spread : ndarray, shape (n_points, n_features)
+        The same in the kernel's metric.
+    scratch : Scratch, optional
+        Memory to use again.
+
+    Returns
+    -------
+    LeafMoments
+    """
+    dtype = factor.lower.dtype
+    committee = committee.as_type(dtype)
+    own = x.to(dtype)
+    whitened = whiten_rows(factor.lower, committee.covariance(own, factor.X, scratch))
+    prior = committee.prior_variance(own)
+    variance = floor_variance(prior - row_sums_of_squares(whitened), prior)
+    return _scaled(factor, times_vector(whitened, factor.weights), variance, spread, None, x.dtype)
+
+
+def leave_one_out_moments(
+    committee: Committee, factor: NeighbourhoodFactor, places: IntArray, spread: FloatArray
+) -> LeafMoments:
+    """What one expert says of some of its own rows, each predicted by all others.
+
+    Row j has mean y_j - a_j / [A^-1]_jj and noisy variance 1 / [A^-1]_jj (Rasmussen and Williams, 2006, Eq. 5.12), with
+    [A^-1]_jj the squared norm of L^-1 e_j: the work of a prediction.
+
+    Parameters
+    ----------
+    committee : Committee
+    factor : NeighbourhoodFactor
+    places : ndarray of int64, shape (n,)
+        Which of the factor's rows.
+    spread : ndarray, shape (n, n_features)
+        Their inputs in the kernel's metric.
+
+    Returns
+    -------
+    LeafMoments
+    """
+    at = torch.from_numpy(places).to(factor.lower.device)
+    units = torch.zeros(len(places), len(factor.lower), dtype=factor.lower.dtype, device=factor.lower.device)
+    units[torch.arange(len(places), device=at.device), at] = 1.0
+    precision = row_sums_of_squares(whiten_rows(factor.lower, units))
+    mean = factor.y[at] - factor.solution[at] / precision
+    prior = committee.as_type(factor.lower.dtype).prior_variance(factor.X[at])
+    variance = floor_variance(1 / precision - committee.noise_variance * factor.relative_noise, prior)
+    left_out = None
+    if factor.errors is not None:
+        left_out = np.maximum(places - (len(factor.rows) - len(factor.errors.squares)), -1)
+    return _scaled(factor, mean, variance, spread, left_out, factor.lower.dtype)
+
+
+def _scaled(
+    factor: NeighbourhoodFactor,
+    mean: Tensor,
+    variance: Tensor,
+    spread: FloatArray,
+    left_out: IntArray | None,
+    dtype: torch.dtype,
+) -> LeafMoments:
+    scale = torch.full_like(variance, factor.signal)
+    if factor.errors is not None:
+        scale *= torch.from_numpy(np.exp(factor.errors.log_scale(spread, left_out))).to(scale)
+    return LeafMoments(mean.to(dtype), (scale * variance).to(dtype), (scale * factor.relative_noise).to(dtype))
+
+
+def _error_map(
+    X: Tensor, lower: Tensor, solution: Tensor, scales: FloatArray, n_middle: int, signal: float
+) -> ErrorMap:
+    """Residuals of the last rows, in units of the expert's own signal variance."""
+    precision = torch.cholesky_inverse(lower[-n_middle:, -n_middle:]).diagonal()
+    squares = (solution[-n_middle:].square() / precision / signal).double().numpy(force=True)
+    mean = np.log(max(float(squares.mean()), SMALLEST_SQUARE)) * len(squares) / (len(squares) + PRIOR_ROWS)
+    points = X[-n_middle:].double().numpy(force=True) / scales
+    return ErrorMap(cKDTree(points), squares, float(mean))

@@ -1,0 +1,106 @@
+"""Blended predictions of training rows, each left out of every expert that knows it.
+
+From the factors that predictions need in any case, so that nothing is factored for it alone: the work of predicting as
+many points.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from gpcommittee.engines import Engine
+from gpcommittee.experts.neighbourhood import leave_one_out_moments, neighbourhood_moments
+from gpcommittee.prediction.neighbourhood.leaves import Leaves
+from gpcommittee.prediction.neighbourhood.predict import LeafTask, as_rows, blended, leaf_tasks
+from gpcommittee.prediction.neighbourhood.shares import VOTERS, Shares, shares_of
+from gpcommittee.prediction.neighbourhood.store import LeafStore
+from gpcommittee.prediction.request import StandardMoments
+from gpcommittee.records import FloatArray, IntArray
+
+MOST_ROWS = 1_000
+"""Rows that are left out: their mean squared error is known to a twentieth."""
+
+MOST_LEAVES = 32
+"""Leaves in which they lie: each makes its own factor needed and those of a few around it."""
+
+DRAW = 5
+"""Spawn key of their draw."""
+
+
+def left_out_rows(leaves: Leaves) -> IntArray:
+    """Places of rows to leave out, at random from a few leaves, ascending.
+
+    Parameters
+    ----------
+    leaves : Leaves
+    """
+    generator = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(DRAW,)))
+    chosen = generator.permutation(leaves.n_leaves)[:MOST_LEAVES]
+    places = np.concatenate([leaves.own(int(leaf)) for leaf in chosen])
+    return np.sort(generator.permutation(places)[:MOST_ROWS])
+
+
+def leave_one_out(blend: int, store: LeafStore, rows: IntArray, engine: Engine) -> StandardMoments:
+    """Mean, latent variance, dispersion (1) and relative noise at training rows without themselves.
+
+    Parameters
+    ----------
+    blend : int
+        Most experts at a point.
+    store : LeafStore
+    rows : ndarray of int64, shape (n,)
+        Places of the rows among those of the leaves.
+    engine : Engine
+
+    Returns
+    -------
+    mean, var_latent, dispersion, relative_noise : ndarray, shape (n,)
+        In standardised units.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If an expert's covariance cannot be factored.
+    """
+    leaves = store.leaves
+    if leaves.n_leaves == 1:
+        shares = Shares(np.zeros((len(rows), 1), dtype=np.int64), np.ones((len(rows), 1)))
+    else:
+        distances, places = leaves.nearest(leaves.points[rows], VOTERS + 2)
+        distances, places = _without(rows, distances, places)
+        shares = shares_of(distances, leaves.leaf_of[places], blend)
+    asked = np.zeros((3, *shares.leaves.shape))
+    tasks = list(leaf_tasks(shares))
+    for task, found in zip(tasks, engine.map(partial(_of_leaf, store, rows), tasks), strict=True):
+        asked[:, task.points, task.places] = found
+    return blended(shares.weights, asked)
+
+
+def _without(rows: IntArray, distances: FloatArray, places: IntArray) -> tuple[FloatArray, IntArray]:
+    """The nearest rows of rows but themselves, which come last at an infinite distance, and one fewer."""
+    distances = np.where(places == rows[:, None], np.inf, distances)
+    order = np.argsort(distances, axis=1, kind="stable")[:, : min(VOTERS + 1, max(1, places.shape[1] - 1))]
+    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(places, order, axis=1)
+
+
+@torch.no_grad()
+def _of_leaf(store: LeafStore, rows: IntArray, task: LeafTask) -> FloatArray:
+    """An expert's moments at some rows: left out of it where it holds them, as at any point where it does not."""
+    factor, leaves = store.factor(task.leaf), store.leaves
+    asked = rows[task.points]
+    order = np.argsort(factor.rows)
+    numbers = leaves.numbers[asked]
+    places = order[np.searchsorted(factor.rows, numbers, sorter=order).clip(max=len(order) - 1)]
+    known = factor.rows[places] == numbers
+    found = np.zeros((3, len(asked)))
+    if known.any():
+        spread = leaves.points[asked[known]]
+        found[:, known] = as_rows(leave_one_out_moments(store.committee, factor, places[known], spread))
+    if not known.all():
+        others = asked[~known]
+        x = store.committee.X[leaves.numbers[others]].to(store.committee.kernel.dtype)
+        found[:, ~known] = as_rows(neighbourhood_moments(store.committee, factor, x, leaves.points[others]))
+    return found
