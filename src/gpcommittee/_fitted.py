@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee import _settings as settings
-from gpcommittee._held_out import HeldOut, is_auto, predict_held_out, variance_scales
+from gpcommittee._held_out import HeldOut, is_auto, left_out_scale, predict_held_out, suits, variance_scales
 from gpcommittee._input import checked_inputs
 from gpcommittee._on_cluster import cluster_of, model_of, predict_held_out_on_cluster, worker_device
-from gpcommittee.aggregation import Rule, make_rule
+from gpcommittee.aggregation import Neighbourhood, Rule, make_rule
 from gpcommittee.choices import check_choice, check_optional_positive
 from gpcommittee.cluster import Cluster, ClusterCommittee, Model, ShardedRows, predict_on_cluster, scatter_committee
 from gpcommittee.conformal import ConformalScores
@@ -176,7 +176,16 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
     def _rules(self, aggregations: Sequence[str | Rule]) -> list[Rule]:
         if isinstance(aggregations, str) or not isinstance(aggregations, Iterable):
             raise InvalidParameterError(f"aggregations must be a sequence, such as ['grbcm'], got {aggregations!r}.")
-        return [make_rule(self.aggregation_ if is_auto(rule) else rule) for rule in aggregations]
+        return [self._suiting(make_rule(self.aggregation_ if is_auto(rule) else rule)) for rule in aggregations]
+
+    def _suiting(self, rule: Rule) -> Rule:
+        """The rule, if it can predict from the partition."""
+        if not suits(rule, self.partition):
+            raise InvalidParameterError(
+                "aggregation='neighbourhood' predicts from neighbouring rows, and a random partition scatters them; "
+                "fit with partition='tree', or choose aggregation='grbcm'."
+            )
+        return rule
 
     def _predict_checked(
         self,
@@ -200,14 +209,24 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
 
     def _scales(self, rules: Sequence[Rule], reporter: Reporter) -> list[float]:
         """Factor of each rule's variances; rules that the fit has not measured are measured now."""
-        if self.calibration != HELD_OUT or self._n_experts == 1:
+        if self.calibration != HELD_OUT:
             return [1.0] * len(rules)
         unknown = [rule for rule in dict.fromkeys(rules) if rule not in self.variance_scales_]
-        if unknown:
-            held = self._held_out(unknown, reporter)
-            found = dict.fromkeys(unknown, 1.0) if held is None else variance_scales(held)
-            self.variance_scales_ = {**self.variance_scales_, **found}
-        return [self.variance_scales_[rule] for rule in rules]
+        found: dict[Rule, float] = {
+            rule: self._left_out_scale(rule, reporter) for rule in unknown if isinstance(rule, Neighbourhood)
+        }
+        others = [rule for rule in unknown if not isinstance(rule, Neighbourhood)]
+        if others and self._n_experts > 1:
+            held = self._held_out(others, reporter)
+            found |= dict.fromkeys(others, 1.0) if held is None else variance_scales(held)
+        self.variance_scales_ = {**self.variance_scales_, **found}
+        return [self.variance_scales_.get(rule, 1.0) for rule in rules]
+
+    def _left_out_scale(self, rule: Neighbourhood, reporter: Reporter) -> float:
+        """Factor of the variances of neighbourhood experts, by training rows that are left out one by one."""
+        store, engine = self._current_store(), self._prediction_engine()
+        with plain_torch():
+            return left_out_scale(store, rule, engine, reporter)
 
     def _held_out(self, rules: Sequence[Rule], reporter: Reporter) -> HeldOut | None:
         """Rows that are held out of the committee, predicted by some rules."""

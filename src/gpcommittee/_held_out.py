@@ -12,25 +12,27 @@ from typing import cast
 
 import numpy as np
 
-from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Rule
+from gpcommittee.aggregation import NPAE, RULES, AdditiveRule, Neighbourhood, Rule
 from gpcommittee.engines import Engine
 from gpcommittee.experts.held_out import FACTORS_AT_ONCE, FEWEST, held_out_rows, without
 from gpcommittee.metrics import ScoreReport, score_report
 from gpcommittee.prediction import FactorStore, predict_rules
+from gpcommittee.prediction.neighbourhood import leave_one_out, left_out_rows
 from gpcommittee.progress import Reporter, UnderName
 from gpcommittee.records import FloatArray, Prediction, Standardisation
 
 AUTO = "auto"
 
-PREFERRED = "grbcm"
-"""The rule where too few rows can be held out, and of rules that are equally good."""
-
-CANDIDATES = tuple(
-    sorted((name for name, rule in RULES.items() if isinstance(rule, AdditiveRule)), key=lambda name: name != PREFERRED)
+CANDIDATES = (
+    "neighbourhood",
+    "grbcm",
+    *(name for name, rule in RULES.items() if isinstance(rule, AdditiveRule) and name != "grbcm"),
 )
-"""Every rule that one pass over the experts can serve, the preferred one first."""
+"""Rules that are compared, those first that are preferred where they are equal or too few rows can be held out."""
 
 HELD_OUT_STAGE = "predict held-out rows"
+
+LEFT_OUT_STAGE = "predict left-out rows"
 
 DIGITS = 6
 """Decimals of a score, in nats, that count: where rules coincide, rounding must not choose."""
@@ -43,6 +45,16 @@ within a fifth at best, and the scale of a committee is seldom off by more than 
 def is_auto(aggregation: object) -> bool:
     """Whether a setting leaves the rule to the held-out rows."""
     return isinstance(aggregation, str) and aggregation == AUTO
+
+
+def candidates(partition: object) -> tuple[str, ...]:
+    """Names of the rules that are compared for a partition, given as its name or as labels."""
+    return CANDIDATES if suits(RULES["neighbourhood"], partition) else CANDIDATES[1:]
+
+
+def suits(rule: Rule, partition: object) -> bool:
+    """Whether a rule can predict from a partition: neighbourhoods need experts of neighbouring rows."""
+    return not isinstance(rule, Neighbourhood) or not (isinstance(partition, str) and partition == "random")
 
 
 @dataclass(frozen=True)
@@ -126,18 +138,53 @@ def variance_scales(held: HeldOut) -> dict[Rule, float]:
     ----------
     held : HeldOut
     """
-    scales = {}
-    for rule, found in held.predictions.items():
-        squares = (held.target - found.mean) ** 2 / cast(FloatArray, found.var_noisy)
-        scales[rule] = (float(squares.sum()) + SCALE_PRIOR_ROWS) / (len(squares) + SCALE_PRIOR_ROWS)
-    return scales
+    return {
+        rule: _drawn_to_one((held.target - found.mean) ** 2 / cast(FloatArray, found.var_noisy))
+        for rule, found in held.predictions.items()
+    }
 
 
-def choose_rule(held: HeldOut | None, scales: Mapping[Rule, float], scaling: Standardisation) -> ChosenRule:
+def left_out_scale(store: FactorStore, rule: Neighbourhood, engine: Engine, reporter: Reporter) -> float:
+    """The factor that makes a rule's errors at training rows, each left out, as large as it says.
+
+    Parameters
+    ----------
+    store : FactorStore
+        Of the committee; the factors that are made stay for predictions, as far as its budget goes.
+    rule : Neighbourhood
+    engine : Engine
+    reporter : Reporter
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If an expert's covariance cannot be factored.
+    """
+    experts, committee = store.neighbourhood(rule), store.committee
+    rows = left_out_rows(experts.leaves)
+    if len(rows) < FEWEST:
+        return 1.0
+    moments = leave_one_out(rule.blend, experts, rows, engine, UnderName(reporter, LEFT_OUT_STAGE))
+    store.note(experts)
+    target = committee.y[experts.leaves.numbers[rows]].double().cpu().numpy()
+    mean, variance, _, noise = moments
+    return _drawn_to_one((target - mean) ** 2 / (variance + noise * committee.noise_variance))
+
+
+def _drawn_to_one(squares: FloatArray) -> float:
+    """Mean of squared standardised errors, drawn towards 1 as by ``SCALE_PRIOR_ROWS`` more of them."""
+    return (float(squares.sum()) + SCALE_PRIOR_ROWS) / (len(squares) + SCALE_PRIOR_ROWS)
+
+
+def choose_rule(
+    names: Sequence[str], held: HeldOut | None, scales: Mapping[Rule, float], scaling: Standardisation
+) -> ChosenRule:
     """The candidate with the least mean standardised log loss on the held-out rows.
 
     Parameters
     ----------
+    names : sequence of str
+        Of the candidates, the preferred one first.
     held : HeldOut or None
         With predictions of every candidate; None leaves it at the preferred rule.
     scales : mapping of Rule to float
@@ -149,9 +196,9 @@ def choose_rule(held: HeldOut | None, scales: Mapping[Rule, float], scaling: Sta
     ChosenRule
     """
     if held is None:
-        return ChosenRule(PREFERRED, {})
+        return ChosenRule(names[0], {})
     constant, scores = bool((held.target == scaling.y_mean).all()), {}
-    for name in CANDIDATES:
+    for name in names:
         found = held.predictions[RULES[name]]
         variance = cast(FloatArray, found.var_noisy) * scales.get(RULES[name], 1.0)
         scores[name] = score_report(
@@ -161,4 +208,4 @@ def choose_rule(held: HeldOut | None, scales: Mapping[Rule, float], scaling: Sta
             y_train_mean=scaling.y_mean,
             y_train_var=0.0 if constant else scaling.y_scale**2,
         )
-    return ChosenRule(min(CANDIDATES, key=lambda name: round(scores[name].nlpd, DIGITS)), scores)
+    return ChosenRule(min(names, key=lambda name: round(scores[name].nlpd, DIGITS)), scores)

@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gpcommittee._fitted import HELD_OUT
-from gpcommittee._held_out import CANDIDATES, choose_rule, is_auto, variance_scales
+from gpcommittee._held_out import candidates, choose_rule, is_auto, variance_scales
 from gpcommittee._input import checked_inputs, unchanged_on_failure
 from gpcommittee._model_file import ModelFileMixin
 from gpcommittee._on_cluster import cluster_of
 from gpcommittee._partitions import PartitionMixin
 from gpcommittee._preparation import PreparationMixin
-from gpcommittee.aggregation import NPAE, RULES, Rule, make_rule
+from gpcommittee.aggregation import NPAE, RULES, Neighbourhood, Rule, make_rule
 from gpcommittee.aggregation.table import written
 from gpcommittee.engines import make_engine, plain_torch
 from gpcommittee.errors import BoundWarning, ConvergenceWarning, InvalidParameterError
@@ -42,8 +42,8 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
     """Gaussian-process regression by a committee of experts.
 
     Rows are divided among experts, which share one kernel and one noise variance, learned by the experts' likelihood.
-    Their predictions are combined by an aggregation rule; the default, GRBCM, augments every expert with a
-    common random communication set.
+    Predictions combine experts by an aggregation rule; the default blends a few experts whose rows lie around the
+    point. The paper's own, GRBCM, sums all of them, each augmented with a common random communication set.
 
     Parameters
     ----------
@@ -52,10 +52,13 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         "rational_quadratic") stands for a scaled kernel with one lengthscale per input; a kernel object is copied and
         its present values are the start. "auto", the default: the name that does best by the training's objective on
         some 4,000 rows, 4 to 8 experts. With ``optimizer=None`` the default is "squared_exponential".
-    aggregation : str or gpcommittee.aggregation.Rule, default="grbcm"
-        "poe", "gpoe", "bcm", "rbcm", "grbcm", "most_certain", "entropy_gpoe", "softmax_gpoe", "barycenter", "npae"
-        or "communication", or a rule with its own settings. "auto": the one of these, NPAE aside, with the best MSLL on
-        up to 1,000 rows that are held out of the experts for it and given back; "grbcm" with fewer than 100 rows.
+    aggregation : str or gpcommittee.aggregation.Rule, default="neighbourhood"
+        "neighbourhood", of a few experts on overlapping neighbourhoods of rows, or a rule that sums every expert at
+        every point: "poe", "gpoe", "bcm", "rbcm", "grbcm" (the paper's), "most_certain", "entropy_gpoe",
+        "softmax_gpoe", "barycenter", "npae" or "communication"; or a rule with its own settings. "auto": the one of
+        these, NPAE aside, with the best MSLL on up to 1,000 rows that are held out of the experts for it and given
+        back; "neighbourhood" with fewer than 100 rows. Neighbourhoods need experts of neighbouring rows, so not a
+        random partition.
     n_experts : int, optional
         Number of experts, the communication expert included.
     expert_size : int, optional
@@ -98,9 +101,10 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         machine's memory, or of the device's own.
     calibration : {"held_out", "loo", None}, default="held_out"
         "loo": predicted variances are multiplied by how large the errors of the experts that a prediction rests on have
-        been when each of their rows was left out and predicted, in units of what they said of them. "held_out": they
-        are also multiplied by one number for each rule, by which its errors are as large as it says on up to 1,000 rows
-        that are held out of all experts and given back. None: variances as the aggregation rule gives them.
+        been when each of their rows was left out and predicted, in units of what they said of them; with
+        "neighbourhood" around the point itself. "held_out": they are also multiplied by one number for each rule, by
+        which its errors are as large as it says on up to 1,000 rows that are held out of all experts and given back,
+        or, with "neighbourhood", left out one by one. None: variances as the aggregation rule gives them.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
     engine : dask.distributed.Client, optional
@@ -138,8 +142,8 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         Scores of every rule on the held-out rows; empty unless "auto" chose by them.
     variance_scales_ : dict of Rule to float
         By which each rule's variances are multiplied with ``calibration="held_out"``, of the rules measured so far:
-        that of the fit unless it is NPAE, or all that "auto" compared; another is measured when it is first asked for.
-        Empty with one expert, whose leave-one-out errors say it all.
+        that of the fit unless it is NPAE, and all that "auto" compared; another is measured when it is first asked for.
+        Other rules than "neighbourhood" have none with one expert, whose leave-one-out errors say it all.
     conformal_ : gpcommittee.conformal.ConformalScores or None
         What ``conformalize`` found; None before.
     n_features_in_ : int
@@ -166,7 +170,7 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         self,
         kernel: str | Kernel | None = None,
         *,
-        aggregation: str | Rule = "grbcm",
+        aggregation: str | Rule = "neighbourhood",
         n_experts: int | None = None,
         expert_size: int | None = None,
         communication_size: int | None = None,
@@ -249,7 +253,7 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
             If training stopped before it converged.
         """
         if not is_auto(self.aggregation):
-            make_rule(self.aggregation)
+            self._suiting(make_rule(self.aggregation))
         options = self._fit_options()
         cluster, reporter = cluster_of(self.engine), self._reporter()
         engine = make_engine(self.n_jobs, self._device())
@@ -414,21 +418,20 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
 
     def _learn_from_held_out_rows(self, reporter: Reporter) -> None:
         """Choose the rule if that is left open, and measure how large its errors are."""
-        chooses = is_auto(self.aggregation)
-        nested = not chooses and isinstance(make_rule(self.aggregation), NPAE)
-        scales = self.calibration == HELD_OUT and self._n_experts > 1 and not nested
-        if not chooses and not scales:
+        if not is_auto(self.aggregation):
+            rule = make_rule(self.aggregation)
+            if not isinstance(rule, NPAE):
+                self._scales([rule], reporter)
             return
-        rules = [RULES[name] for name in CANDIDATES] if chooses else [make_rule(self.aggregation)]
-        held = self._held_out(rules, reporter)
-        found = variance_scales(held) if scales and held is not None else {}
-        if chooses:
-            chosen = choose_rule(held, found, self.scaling_)
-            reporter.message(f"Chose {chosen.name} among {len(CANDIDATES)} rules by held-out rows.")
-            self.aggregation_ = chosen.name
-            self._set_held_out(dict(chosen.scores), found)
-        else:
-            self._set_held_out({}, found)
+        names = candidates(self.partition)
+        held = self._held_out([RULES[name] for name in names], reporter)
+        scales = {} if held is None or self.calibration != HELD_OUT else variance_scales(held)
+        chosen = choose_rule(names, held, scales, self.scaling_)
+        reporter.message(f"Chose {chosen.name} among {len(names)} rules by held-out rows.")
+        self.aggregation_ = chosen.name
+        measured = {rule: scale for rule, scale in scales.items() if not isinstance(rule, Neighbourhood)}
+        self._set_held_out(dict(chosen.scores), measured)
+        self._scales([RULES[chosen.name]], reporter)
 
     def _warn(self, trained: Trained) -> None:
         names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]

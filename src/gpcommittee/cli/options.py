@@ -33,6 +33,7 @@ class KernelName(StrEnum):
 class AggregationName(StrEnum):
     """Aggregation rules by name; "auto" is the one that a fit chose, or is to choose."""
 
+    NEIGHBOURHOOD = "neighbourhood"
     GRBCM = "grbcm"
     RBCM = "rbcm"
     BCM = "bcm"

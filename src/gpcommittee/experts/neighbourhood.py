@@ -10,7 +10,7 @@ is an honest measure of the variances around them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -45,28 +45,31 @@ WIDER = 1.0 + 1e-6
 
 
 @dataclass(frozen=True)
-class ErrorMap:
-    """How large an expert's errors are around its leaf, in units of what it says of them.
+class LocalScales:
+    """How variances change around a leaf: errors of its expert, and variances of the experts' own.
 
     Attributes
     ----------
     tree : scipy.spatial.cKDTree
         Of the rows in the middle, in the kernel's metric.
-    squares : ndarray, shape (p,)
-        Their squared standardised leave-one-out residuals.
+    squares : ndarray, shape (p,), or None
+        Their squared standardised leave-one-out residuals, where variances are calibrated.
     log_mean : float
-        Logarithm of their mean, drawn towards 0.
+        Logarithm of the mean of these, drawn towards 0.
+    log_own : ndarray, shape (2, p), or None
+        Logarithms of each row's own signal variance and relative noise variance, where experts have their own.
     """
 
     tree: cKDTree
-    squares: FloatArray
+    squares: FloatArray | None
     log_mean: float
+    log_own: FloatArray | None
 
-    def log_scale(self, points: FloatArray, left_out: IntArray | None = None) -> FloatArray:
-        """Logarithm of the local variance scale, a continuous function of the point, shape (n_points,).
+    def at(self, points: FloatArray, left_out: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Scale of the variances and relative noise, continuous functions of the point, each of shape (n_points,).
 
-        The mean square of the nearest rows, weighted by 1 - (distance / distance of the farthest of them)^2, drawn in
-        its logarithm towards that of all rows in the middle.
+        Means over the nearest rows, weighted by ``nearness``: of the squared residuals, drawn in its logarithm towards
+        that of all rows in the middle; of the logarithms of the rows' own variances.
 
         Parameters
         ----------
@@ -75,19 +78,46 @@ class ErrorMap:
         left_out : ndarray of int64, shape (n_points,), optional
             Of each point, the row that does not count, as a number among the rows in the middle; -1: all count.
         """
-        wanted = min(NEAREST + (1 if left_out is None else 2), len(self.squares))
-        distances, rows = self.tree.query(points, k=np.arange(1, wanted + 1))
-        if left_out is not None:
-            distances = np.where(rows == left_out[:, None], np.inf, distances)
-            order = np.argsort(distances, axis=1, kind="stable")[:, : max(1, min(NEAREST + 1, wanted - 1))]
-            distances, rows = (np.take_along_axis(values, order, axis=1) for values in (distances, rows))
-        weights = nearness(distances)
+        rows, weights = self._nearest(points, left_out)
         total, least = weights.sum(axis=1), np.finfo(float).tiny
-        mean = (weights * self.squares[rows]).sum(axis=1) / np.maximum(total, least)
-        count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
-        local = np.log(np.maximum(mean, SMALLEST_SQUARE))
-        found: FloatArray = (count * local + PRIOR_ROWS * self.log_mean) / (count + PRIOR_ROWS)
-        return found
+        log_scale, log_noise = np.zeros(len(points)), np.zeros(len(points))
+        if self.squares is not None:
+            mean = (weights * self.squares[rows]).sum(axis=1) / np.maximum(total, least)
+            count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
+            local = np.log(np.maximum(mean, SMALLEST_SQUARE))
+            log_scale = (count * local + PRIOR_ROWS * self.log_mean) / (count + PRIOR_ROWS)
+        if self.log_own is not None:
+            signal, log_noise = (weights * self.log_own[:, rows]).sum(axis=2) / np.maximum(total, least)
+            log_scale = log_scale + signal
+        return np.exp(log_scale), np.exp(log_noise)
+
+    def _nearest(self, points: FloatArray, left_out: IntArray | None) -> tuple[IntArray, FloatArray]:
+        """The nearest rows of points and their weights, each of shape (n_points, k)."""
+        n_rows, extra = self.tree.n, 1 if left_out is None else 2
+        distances, rows = self.tree.query(points, k=np.arange(1, min(NEAREST + extra, n_rows) + 1))
+        if left_out is not None:
+            distances, rows = without(left_out, distances, rows)
+        return rows, nearness(distances)
+
+
+def without(left_out: IntArray, distances: FloatArray, rows: IntArray) -> tuple[FloatArray, IntArray]:
+    """The nearest rows of points without one row each, and one fewer of them.
+
+    Parameters
+    ----------
+    left_out : ndarray of int64, shape (n_points,)
+        Number of the row to leave out; where it is not among the nearest, the farthest goes.
+    distances, rows : ndarray, shape (n_points, k)
+        Distances, ascending along each line, and numbers of the rows.
+
+    Returns
+    -------
+    distances, rows : ndarray, shape (n_points, max(k - 1, 1))
+        Of a single row that is left out, the distance is infinite.
+    """
+    distances = np.where(rows == left_out[:, None], np.inf, distances)
+    order = np.argsort(distances, axis=1, kind="stable")[:, : max(1, rows.shape[1] - 1)]
+    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(rows, order, axis=1)
 
 
 def nearness(distances: FloatArray) -> FloatArray:
@@ -127,10 +157,10 @@ class NeighbourhoodFactor:
         a = A^-1 y.
     jitter : float
         Jitter the factor needed, as a share of the mean diagonal.
-    errors : ErrorMap or None
-        None where variances are not calibrated.
-    signal, relative_noise : float
-        Multiples of the shared variances, of the expert that the leaf is a part of.
+    noise : float or Tensor, shape (r,)
+        Noise variance of the rows beside a covariance at the shared signal variance.
+    local : LocalScales or None
+        None where variances are neither calibrated nor the experts' own.
     """
 
     X: Tensor
@@ -140,9 +170,8 @@ class NeighbourhoodFactor:
     weights: Tensor
     solution: Tensor
     jitter: float
-    errors: ErrorMap | None
-    signal: float
-    relative_noise: float
+    noise: float | Tensor
+    local: LocalScales | None
 
     @property
     def n_bytes(self) -> float:
@@ -158,7 +187,7 @@ class LeafMoments:
     ----------
     mean : Tensor
     var_latent : Tensor
-        Multiplied by the local scale and the expert's own signal variance.
+        Multiplied by the local scale.
     noise : Tensor
         Noise variance of an observation there, scaled alike, in units of the shared one.
     """
@@ -172,9 +201,11 @@ def factor_neighbourhood(
     committee: Committee,
     scales: FloatArray,
     rows: IntArray,
-    relative_noise: FloatArray | None,
+    own: FloatArray | None,
     expert: int,
     n_middle: int,
+    *,
+    calibrated: bool,
     scratch: Scratch | None = None,
 ) -> NeighbourhoodFactor:
     """Factor one neighbourhood expert.
@@ -186,12 +217,15 @@ def factor_neighbourhood(
         By which inputs are divided in the kernel's metric.
     rows : ndarray of int64, shape (r,)
         Row numbers in the committee: communication rows, neighbours from far to near, own rows.
-    relative_noise : ndarray, shape (r,), or None
-        Noise variance of each row in units of the shared one, where experts have variances of their own.
+    own : ndarray, shape (2, r), or None
+        Where experts have variances of their own, signal variance of each row as a multiple of the shared one, and
+        noise variance of each in units of the shared one and of that signal variance.
     expert : int
-        The expert that the leaf is a part of.
+        The expert that the leaf is a part of, for messages.
     n_middle : int
-        Rows in the middle: the last so many, whose leave-one-out residuals are wanted; 0 for none.
+        Rows in the middle: the last so many.
+    calibrated : bool
+        Whether variances are multiplied by how large the errors of the rows in the middle are.
     scratch : Scratch, optional
         Memory to use again for the covariance.
 
@@ -206,17 +240,16 @@ def factor_neighbourhood(
     """
     at = torch.from_numpy(rows).to(committee.X.device)
     X, y = committee.X[at].to(committee.kernel.dtype), committee.y[at].to(committee.kernel.dtype)
-    shared = committee.noise_variance
-    noise = shared if relative_noise is None else committee.kernel.tensor(shared * relative_noise)
+    noise = committee.noise_variance if own is None else committee.kernel.tensor(committee.noise_variance * own[1])
     noisy = committee.noisy_covariance(X, noise, scratch)
     lower, jitter = cholesky(noisy, f"noisy covariance around a leaf of expert {committee.number(expert)}")
     weights = solve_lower(lower, y)
-    solution = solve_lower_transposed(lower, weights)
-    signal = committee.signal(expert)
-    errors = _error_map(X, lower, solution, scales, n_middle, signal) if n_middle else None
-    return NeighbourhoodFactor(
-        X, y, rows, lower, weights, solution, jitter, errors, signal, committee.relative_noise(expert)
+    factor = NeighbourhoodFactor(
+        X, y, rows, lower, weights, solve_lower_transposed(lower, weights), jitter, noise, None
     )
+    if own is None and not calibrated:
+        return factor
+    return replace(factor, local=_local_scales(factor, scales, n_middle, own, calibrated=calibrated))
 
 
 def neighbourhood_mean(committee: Committee, factor: NeighbourhoodFactor, x: Tensor) -> Tensor:
@@ -281,10 +314,11 @@ def leave_one_out_moments(
     precision = row_sums_of_squares(whiten_rows(factor.lower, units))
     mean = factor.y[at] - factor.solution[at] / precision
     prior = committee.as_type(factor.lower.dtype).prior_variance(factor.X[at])
-    variance = floor_variance(1 / precision - committee.noise_variance * factor.relative_noise, prior)
+    noise = factor.noise[at] if isinstance(factor.noise, Tensor) else factor.noise
+    variance = floor_variance(1 / precision - noise, prior)
     left_out = None
-    if factor.errors is not None:
-        left_out = np.maximum(places - (len(factor.rows) - len(factor.errors.squares)), -1)
+    if factor.local is not None:
+        left_out = np.maximum(places - (len(factor.rows) - factor.local.tree.n), -1)
     return _scaled(factor, mean, variance, spread, left_out, factor.lower.dtype)
 
 
@@ -296,18 +330,23 @@ def _scaled(
     left_out: IntArray | None,
     dtype: torch.dtype,
 ) -> LeafMoments:
-    scale = torch.full_like(variance, factor.signal)
-    if factor.errors is not None:
-        scale *= torch.from_numpy(np.exp(factor.errors.log_scale(spread, left_out))).to(scale)
-    return LeafMoments(mean.to(dtype), (scale * variance).to(dtype), (scale * factor.relative_noise).to(dtype))
+    if factor.local is None:
+        return LeafMoments(mean.to(dtype), variance.to(dtype), torch.ones_like(mean, dtype=dtype))
+    scale, noise = (torch.from_numpy(values).to(variance) for values in factor.local.at(spread, left_out))
+    return LeafMoments(mean.to(dtype), (scale * variance).to(dtype), (scale * noise).to(dtype))
 
 
-def _error_map(
-    X: Tensor, lower: Tensor, solution: Tensor, scales: FloatArray, n_middle: int, signal: float
-) -> ErrorMap:
-    """Residuals of the last rows, in units of the expert's own signal variance."""
-    precision = torch.cholesky_inverse(lower[-n_middle:, -n_middle:]).diagonal()
-    squares = (solution[-n_middle:].square() / precision / signal).double().numpy(force=True)
-    mean = np.log(max(float(squares.mean()), SMALLEST_SQUARE)) * len(squares) / (len(squares) + PRIOR_ROWS)
-    points = X[-n_middle:].double().numpy(force=True) / scales
-    return ErrorMap(cKDTree(points), squares, float(mean))
+def _local_scales(
+    factor: NeighbourhoodFactor, scales: FloatArray, n_middle: int, own: FloatArray | None, *, calibrated: bool
+) -> LocalScales:
+    """Residuals of the rows in the middle, in units of their own signal variance, and their own variances."""
+    tree = cKDTree(factor.X[-n_middle:].double().cpu().numpy() / scales)
+    log_own = None if own is None else np.log(own[:, -n_middle:])
+    if not calibrated:
+        return LocalScales(tree, None, 0.0, log_own)
+    precision = torch.cholesky_inverse(factor.lower[-n_middle:, -n_middle:]).diagonal()
+    squares = (factor.solution[-n_middle:].square() / precision).double().cpu().numpy()
+    if own is not None:
+        squares = squares / own[0, -n_middle:]
+    mean = np.log(max(float(squares.mean()), SMALLEST_SQUARE)) * n_middle / (n_middle + PRIOR_ROWS)
+    return LocalScales(tree, squares, float(mean), log_own)

@@ -79,7 +79,7 @@ def sampled(n_rows: int) -> slice:
 
 def _sample(X: FloatArray | Tensor) -> FloatArray:
     few = X[sampled(len(X))]
-    return few.double().numpy(force=True) if isinstance(few, Tensor) else few
+    return few.double().cpu().numpy() if isinstance(few, Tensor) else few
 
 
 class _Correlation:

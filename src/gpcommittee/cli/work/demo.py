@@ -89,7 +89,7 @@ def run_demo(size: DemoSize, folder: Path, *, seed: int, n_jobs: int | None, qui
     _save(model, maps, report, folder)
     say("", quiet=quiet)
     typer.echo(f"Scores at {counted(report.n_points, 'point')} {where}:")
-    typer.echo(scores_as_table({"grbcm": report}, report.level, unit="m"))
+    typer.echo(scores_as_table({str(model.aggregation_): report}, report.level, unit="m"))
     say(f"\nCost:\n{aligned(cost.lines)}", quiet=quiet)
     say(f"\nPicture {folder / PICTURE}, model {folder / MODEL}; {duration(monotonic() - started)} in all.", quiet=quiet)
 
@@ -164,7 +164,7 @@ def _save(model: CommitteeRegressor, maps: WorldMaps, report: ScoreReport, folde
     model.set_params(verbose=0, n_jobs=None).save(folder / MODEL)
     n_rows, n_experts = len(model.partition_.order), model.partition_.n_experts
     subtitle = (
-        f"A committee of {n_experts:,} Gaussian-process experts (Matérn-3/2 kernel, GRBCM). At {report.n_points:,} "
+        f"A committee of {n_experts:,} Gaussian-process experts (Matérn-3/2 kernel). At {report.n_points:,} "
         f"points held out: RMSE {report.rmse:.2f} m, SMSE {report.smse:.2g}."
     )
     with replacing(folder / PICTURE) as temporary:

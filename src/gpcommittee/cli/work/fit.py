@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpcommittee import _settings
-from gpcommittee._held_out import AUTO, CANDIDATES
+from gpcommittee._held_out import AUTO, candidates
 from gpcommittee.aggregation import Rule
 from gpcommittee.cli.work.cluster import refuse_folder
 from gpcommittee.cli.work.columns import Columns
@@ -142,8 +142,8 @@ def _some(table: TableRows, plan: ColumnPlan, rows: IntArray | slice) -> tuple[p
 
 
 def _rules(model: CommitteeRegressor) -> list[str | Rule]:
-    """All that one pass serves, so that predictions may be asked of any, and the model's own."""
-    return list(dict.fromkeys([*CANDIDATES, model.aggregation_]))
+    """All but NPAE, so that predictions may be asked of any, and the model's own."""
+    return list(dict.fromkeys([*candidates(model.partition), model.aggregation_]))
 
 
 def _check_files(data: Path, out: Path, checkpoint: Path | None) -> None:

@@ -8,9 +8,9 @@ Computing 33, block-NNGP: neighbours of single rows and of blocks. Allison et al
 from nearest rows are robust to the hyperparameters.
 """
 
-from gpcommittee.prediction.neighbourhood.leave_one_out import leave_one_out
+from gpcommittee.prediction.neighbourhood.leave_one_out import leave_one_out, left_out_rows
 from gpcommittee.prediction.neighbourhood.leaves import Leaves, find_leaves
 from gpcommittee.prediction.neighbourhood.predict import blended_moments
 from gpcommittee.prediction.neighbourhood.store import LeafStore
 
-__all__ = ["LeafStore", "Leaves", "blended_moments", "find_leaves", "leave_one_out"]
+__all__ = ["LeafStore", "Leaves", "blended_moments", "find_leaves", "leave_one_out", "left_out_rows"]

@@ -12,12 +12,13 @@ import numpy as np
 import torch
 
 from gpcommittee.engines import Engine
-from gpcommittee.experts.neighbourhood import leave_one_out_moments, neighbourhood_moments
+from gpcommittee.experts.neighbourhood import leave_one_out_moments, neighbourhood_moments, without
 from gpcommittee.prediction.neighbourhood.leaves import Leaves
 from gpcommittee.prediction.neighbourhood.predict import LeafTask, as_rows, blended, leaf_tasks
 from gpcommittee.prediction.neighbourhood.shares import VOTERS, Shares, shares_of
 from gpcommittee.prediction.neighbourhood.store import LeafStore
 from gpcommittee.prediction.request import StandardMoments
+from gpcommittee.progress import Reporter
 from gpcommittee.records import FloatArray, IntArray
 
 MOST_ROWS = 1_000
@@ -43,7 +44,7 @@ def left_out_rows(leaves: Leaves) -> IntArray:
     return np.sort(generator.permutation(places)[:MOST_ROWS])
 
 
-def leave_one_out(blend: int, store: LeafStore, rows: IntArray, engine: Engine) -> StandardMoments:
+def leave_one_out(blend: int, store: LeafStore, rows: IntArray, engine: Engine, reporter: Reporter) -> StandardMoments:
     """Mean, latent variance, dispersion (1) and relative noise at training rows without themselves.
 
     Parameters
@@ -54,6 +55,7 @@ def leave_one_out(blend: int, store: LeafStore, rows: IntArray, engine: Engine) 
     rows : ndarray of int64, shape (n,)
         Places of the rows among those of the leaves.
     engine : Engine
+    reporter : Reporter
 
     Returns
     -------
@@ -70,20 +72,15 @@ def leave_one_out(blend: int, store: LeafStore, rows: IntArray, engine: Engine) 
         shares = Shares(np.zeros((len(rows), 1), dtype=np.int64), np.ones((len(rows), 1)))
     else:
         distances, places = leaves.nearest(leaves.points[rows], VOTERS + 2)
-        distances, places = _without(rows, distances, places)
+        distances, places = without(rows, distances, places)
         shares = shares_of(distances, leaves.leaf_of[places], blend)
     asked = np.zeros((3, *shares.leaves.shape))
     tasks = list(leaf_tasks(shares))
-    for task, found in zip(tasks, engine.map(partial(_of_leaf, store, rows), tasks), strict=True):
-        asked[:, task.points, task.places] = found
+    with reporter.stage("predict", len(tasks), unit="leaves") as stage:
+        for task, found in zip(tasks, engine.map(partial(_of_leaf, store, rows), tasks), strict=True):
+            asked[:, task.points, task.places] = found
+            stage.advance()
     return blended(shares.weights, asked)
-
-
-def _without(rows: IntArray, distances: FloatArray, places: IntArray) -> tuple[FloatArray, IntArray]:
-    """The nearest rows of rows but themselves, which come last at an infinite distance, and one fewer."""
-    distances = np.where(places == rows[:, None], np.inf, distances)
-    order = np.argsort(distances, axis=1, kind="stable")[:, : min(VOTERS + 1, max(1, places.shape[1] - 1))]
-    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
 @torch.no_grad()

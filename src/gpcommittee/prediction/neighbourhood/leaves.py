@@ -134,9 +134,9 @@ def find_leaves(committee: Committee, sizes: NeighbourhoodSizes) -> Leaves:
     offsets = committee.offsets
     numbers = np.arange(offsets[-1]) if committee.kept is None else committee.kept
     X = committee.X if committee.kept is None else committee.X[committee.kept]
-    found = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.X)
+    found = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.block(0)[0])
     scales = np.ones(X.shape[1]) if found is None else found
-    points = np.ascontiguousarray(X.double().numpy(force=True) / scales)
+    points = np.ascontiguousarray(X.double().cpu().numpy() / scales)
     first = 1 if committee.n_experts > 1 and sizes.n_rows < len(points) else 0
     if sizes.leaf_size >= len(points):
         order, bounds = np.arange(len(points)), np.array([0, len(points)])

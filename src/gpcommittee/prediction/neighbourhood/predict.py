@@ -1,7 +1,7 @@
 """Blended predictions: test points sorted by leaf, each leaf's expert asked once for all of them.
 
 mean = sum w mu, latent variance = sum w (d v + (mu - mean)^2), noise = sum w d s2, with weights w of sum 1, local
-scales d and the experts' means mu and variances v. A portion of the test points is looked at together, so that memory is
+scales d and the experts' means mu and variances v. A portion of the test points is looked at together: memory is
 bounded and a factor that is not kept is made once for many points.
 """
 
@@ -73,15 +73,12 @@ def blended_moments(
         If an expert's covariance cannot be factored.
     """
     output = empty_moments(len(request.X))
-    pool = ScratchPool()
-    with reporter.stage("predict", len(request.X), unit="points") as stage:
-        for portion in request.chunks(PORTION):
-            part = Request(request.committee, request.scaling, request.X[portion])
-            shares = find_shares(blend, part, store, engine)
-            asked = asked_moments(shares, part, store, engine, pool, mean_only=mean_only)
-            for whole, values in zip(output, blended(shares.weights, asked), strict=True):
-                whole[portion] = values
-            stage.advance(len(part.X))
+    for portion in request.chunks(PORTION):
+        part = Request(request.committee, request.scaling, request.X[portion])
+        shares = find_shares(blend, part, store, engine)
+        asked = asked_moments(shares, part, store, engine, reporter, mean_only=mean_only)
+        for whole, values in zip(output, blended(shares.weights, asked), strict=True):
+            whole[portion] = values
     return output
 
 
@@ -106,19 +103,21 @@ def find_shares(blend: int, request: Request, store: LeafStore, engine: Engine) 
 
 def in_metric(request: Request, store: LeafStore, rows: slice | IntArray) -> FloatArray:
     """Some points of a request in the kernel's metric, shape (n_points, n_features)."""
-    points: FloatArray = request.points(rows).double().numpy(force=True) / store.leaves.scales
+    points: FloatArray = request.points(rows).double().cpu().numpy() / store.leaves.scales
     return points
 
 
 def asked_moments(
-    shares: Shares, request: Request, store: LeafStore, engine: Engine, pool: ScratchPool, *, mean_only: bool
+    shares: Shares, request: Request, store: LeafStore, engine: Engine, reporter: Reporter, *, mean_only: bool
 ) -> FloatArray:
     """Mean, latent variance and noise by every expert asked, shape (3, n_points, blend); 0 where there is none."""
     asked = np.zeros((3, *shares.leaves.shape))
     tasks = list(leaf_tasks(shares))
-    work = partial(_of_leaf, request, store, pool, mean_only)
-    for task, found in zip(tasks, engine.map(work, tasks), strict=True):
-        asked[:, task.points, task.places] = found
+    work = partial(_of_leaf, request, store, ScratchPool(), mean_only)
+    with reporter.stage("predict", len(tasks), unit="leaves") as stage:
+        for task, found in zip(tasks, engine.map(work, tasks), strict=True):
+            asked[:, task.points, task.places] = found
+            stage.advance()
     return asked
 
 
@@ -152,7 +151,7 @@ def blended(weights: FloatArray, asked: FloatArray) -> StandardMoments:
 
 def as_rows(moments: LeafMoments) -> FloatArray:
     """Mean, latent variance and noise, shape (3, n_points)."""
-    return torch.stack([moments.mean, moments.var_latent, moments.noise]).double().numpy(force=True)
+    return torch.stack([moments.mean, moments.var_latent, moments.noise]).double().cpu().numpy()
 
 
 @torch.no_grad()
@@ -164,7 +163,7 @@ def _of_leaf(request: Request, store: LeafStore, pool: ScratchPool, mean_only: b
             some = slice(start, start + CHUNK)
             x = request.points(task.points[some])
             if mean_only:
-                found[0, some] = neighbourhood_mean(committee, factor, x).double().numpy(force=True)
+                found[0, some] = neighbourhood_mean(committee, factor, x).double().cpu().numpy()
             else:
                 spread = in_metric(request, store, task.points[some])
                 found[:, some] = as_rows(neighbourhood_moments(committee, factor, x, spread, scratch))

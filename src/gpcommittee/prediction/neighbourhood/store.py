@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cached_property, partial
 from threading import Lock
 
 import numpy as np
 import torch
+from scipy.spatial import cKDTree
 
 from gpcommittee.aggregation.neighbourhood import NeighbourhoodSizes
 from gpcommittee.errors import NotPositiveDefiniteError
 from gpcommittee.experts import Committee
 from gpcommittee.experts.neighbourhood import NeighbourhoodFactor, factor_neighbourhood
 from gpcommittee.prediction.neighbourhood.leaves import Leaves
+from gpcommittee.records import FloatArray
 from gpcommittee.scratch import ScratchPool
 
 
@@ -73,21 +76,41 @@ class LeafStore:
             self._keep(leaf, factor)
         return factor
 
+    @cached_property
+    def _own(self) -> FloatArray | None:
+        """Signal and relative noise variance of every row's own, shape (2, n_rows); None where they are shared.
+
+        Rows of the communication set, which lie everywhere, have those of the nearest row of another expert.
+        """
+        own, offsets, points = self.committee.own, self.committee.offsets, self.leaves.points
+        if own is None:
+            return None
+        experts = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        first = int(offsets[1])
+        if first < len(points):
+            experts[:first] = experts[first:][cKDTree(points[first:]).query(points[:first])[1]]
+        return np.stack([own.signal[experts], (own.noise / own.signal)[experts]])
+
     def _made(self, leaf: int) -> NeighbourhoodFactor:
         places, n_middle = self.leaves.rows_of(leaf)
         rows, expert = self.leaves.numbers[places], int(self.leaves.experts[leaf])
-        own, noise = self.committee.own, None
-        if own is not None:
-            experts = np.searchsorted(self.committee.offsets, places, side="right") - 1
-            noise = (own.noise / own.signal)[experts]
-        rest = self.leaves.scales, rows, noise, expert, n_middle if self.calibrated else 0
         with self._memory.borrow() as scratch:
+            make = partial(
+                factor_neighbourhood,
+                scales=self.leaves.scales,
+                rows=rows,
+                own=None if self._own is None else self._own[:, places],
+                expert=expert,
+                n_middle=n_middle,
+                calibrated=self.calibrated,
+                scratch=scratch,
+            )
             try:
-                return factor_neighbourhood(self.committee, *rest, scratch)
+                return make(self.committee)
             except NotPositiveDefiniteError:
                 if self.committee.kernel.dtype == torch.float64:
                     raise
-            return factor_neighbourhood(self.committee.as_type(torch.float64), *rest, scratch)
+            return make(self.committee.as_type(torch.float64))
 
     def _keep(self, leaf: int, factor: NeighbourhoodFactor) -> None:
         """Keep a factor if the budget holds it, and forget those used longest ago to make room."""
