@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 .NOTPARALLEL:
 .PHONY: help demo demo-million test test-slow lint docs bench-calibration bench-cluster bench-cluster-files \
   bench-communication bench-defaults bench-electric bench-experts bench-kernels bench-kin40k bench-memory \
-  bench-objectives bench-peers bench-speed bench-variances clean \
+  bench-objectives bench-peers bench-speed bench-uci bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -77,6 +77,10 @@ bench-electric: $(VENV)/.installed-bench ## All of electric with the defaults, a
 
 bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the paper's on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels
+
+# UCI_ARGS: "--data kin40k pol", "--splits 0", "--fresh", "--out PAGE".
+bench-uci: $(VENV)/.installed-bench ## UCI sets in their published splits, beside published figures (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.uci $(UCI_ARGS)
 
 # VARIANCES_ARGS: "--seeds 0 1", "--data kin40k sarcos".
 bench-variances: $(VENV)/.installed-bench ## Variances of experts' own against shared ones (needs GPCOMMITTEE_DATA)
