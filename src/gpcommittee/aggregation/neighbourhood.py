@@ -66,7 +66,7 @@ class Neighbourhood(Rule):
         Most rows of a leaf. Default: 125 up to 10,000 rows, rising to 250 at 20,000; at most a quarter of ``n_rows``.
     communication : int, default=0
         Rows of the communication set that every expert holds beside its own, where it has as many.
-    blend : int, default=3
+    blend : int, default=2
         Most experts that are blended at a point.
 
     References
@@ -83,7 +83,7 @@ class Neighbourhood(Rule):
     n_rows: int | None = None
     leaf_size: int | None = None
     communication: int = 0
-    blend: int = 3
+    blend: int = 2
 
     def __post_init__(self) -> None:
         for name, least in (("n_rows", 2), ("leaf_size", 1), ("communication", 0), ("blend", 1)):
