@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 .NOTPARALLEL:
 .PHONY: help demo demo-million test test-slow lint docs bench-calibration bench-cluster bench-cluster-files \
   bench-communication bench-defaults bench-electric bench-experts bench-kernels bench-kin40k bench-memory \
-  bench-objectives bench-peers bench-speed bench-uci bench-variances clean \
+  bench-neighbourhood bench-objectives bench-peers bench-speed bench-uci bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -59,6 +59,10 @@ bench-defaults: $(VENV)/.installed-bench ## The defaults against the paper's con
 # EXPERTS_ARGS: "--seed 1", "--data kin40k toy".
 bench-experts: $(VENV)/.installed-bench ## Intervals of the defaults from 8 experts to 3,000 (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.experts $(EXPERTS_ARGS)
+
+# NEIGHBOURHOOD_ARGS: "--section kin40k noise".
+bench-neighbourhood: $(VENV)/.installed-bench ## Neighbourhood experts: accuracy, time, noise, borders (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.neighbourhood $(NEIGHBOURHOOD_ARGS)
 
 # OBJECTIVES_ARGS names cases and seeds; see --help.
 bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional training (needs GPCOMMITTEE_DATA)
