@@ -11,7 +11,8 @@ from math import isqrt
 from typing import ClassVar
 
 from gpcommittee.aggregation.rule import Experts, Reference, Rule
-from gpcommittee.choices import check_count
+from gpcommittee.choices import check_count, check_positive
+from gpcommittee.errors import InvalidParameterError
 
 EXACT_ROWS = 4_000
 """Rows up to which one expert holds them all by default: the exact process, at 30 MB a factor."""
@@ -69,8 +70,9 @@ class Neighbourhood(Rule):
         Most rows of a leaf. Default: 125 up to 10,000 rows, rising to 250 at 20,000; at most a quarter of ``n_rows``.
     communication : int, default=0
         Rows of the communication set that every expert holds beside its own, where it has as many.
-    blend : int, default=2
-        Most experts that are blended at a point.
+    blend : float, default=0.7
+        How far from the leaf with the most votes others are blended with it: those with more than ``1 - blend`` of its
+        votes. With 1 all that have any; near 0 almost always one, and borders become steep.
 
     References
     ----------
@@ -86,13 +88,15 @@ class Neighbourhood(Rule):
     n_rows: int | None = None
     leaf_size: int | None = None
     communication: int = 0
-    blend: int = 2
+    blend: float = 0.7
 
     def __post_init__(self) -> None:
-        for name, least in (("n_rows", 2), ("leaf_size", 1), ("communication", 0), ("blend", 1)):
+        for name, least in (("n_rows", 2), ("leaf_size", 1), ("communication", 0)):
             value = getattr(self, name)
-            if value is not None or name in ("communication", "blend"):
+            if value is not None or name == "communication":
                 check_count(f"Neighbourhood: {name}", value, least)
+        if not check_positive("Neighbourhood: blend", self.blend) <= 1:
+            raise InvalidParameterError(f"Neighbourhood: blend must be above 0 and at most 1, got {self.blend!r}.")
 
     def sizes(self, n_rows: int, n_experts: int, n_features: int) -> NeighbourhoodSizes:
         """Sizes for so many rows.

@@ -1,7 +1,7 @@
 """Neighbourhood experts: the exact process on a leaf's rows and those around it, and how large its errors are there.
 
 With the rows in the order [communication, far to near neighbours, own] one factor L L' = A = K + diag(noise) has what
-predictions need, w = L^-1 y and a = A^-1 y, and in its last block what leave-one-out residuals of the rows in the
+predictions need, beside a = A^-1 y, and in its last block what leave-one-out residuals of the rows in the
 middle need: for the last p rows, with all others known, [A^-1]_pp = (L_pp L_pp')^-1, whatever stands before them. Row j
 is predicted by all others of the expert with the standardised error z_j = a_j / sqrt([A^-1]_jj) (Rasmussen and
 Williams, 2006, Eqs. 5.10 to 5.12). Rows in the middle have neighbours on all sides, as a test point has, so that z^2
@@ -24,7 +24,6 @@ from gpcommittee.linalg import (
     row_sums_of_squares,
     solve_lower,
     solve_lower_transposed,
-    times_vector,
     whiten_rows,
 )
 from gpcommittee.records import FloatArray, IntArray
@@ -39,6 +38,10 @@ WIDE = 300
 PRIOR_ROWS = 10.0
 """Rows with the errors of the wider surroundings that are counted beside the nearest, in the logarithm: so a quiet
 region in a noisy surrounding can be quiet. Those of the wider surroundings are drawn towards 1 in the same way."""
+
+SURPRISES = 1.0
+"""Rows with the mean square error of the wider surroundings that are counted beside them in the mean itself: however
+well many rows are predicted, the next may be as far off as others are around."""
 
 SMALLEST_SQUARE = 1e-12
 """Mean squared residual below which none is believed."""
@@ -56,7 +59,8 @@ class LocalScales:
     tree : scipy.spatial.cKDTree
         Of the rows in the middle, in the kernel's metric.
     squares : ndarray, shape (p,), or None
-        Their squared standardised leave-one-out residuals, where variances are calibrated.
+        Their squared standardised leave-one-out residuals, where variances are calibrated; of rows at one place, the
+        mean of these, since a search takes any of them.
     log_wide : ndarray, shape (p,)
         Logarithm of the mean of these in the wider surroundings of each row.
     log_own : ndarray, shape (2, p), or None
@@ -102,7 +106,9 @@ class LocalScales:
 
 
 def log_mean_square(weights: FloatArray, squares: FloatArray, prior: FloatArray | float) -> FloatArray:
-    """Logarithm of a weighted mean square, drawn towards a prior value as by ``PRIOR_ROWS`` rows, shape (n_points,).
+    """Logarithm of a weighted mean square, drawn towards a prior value, shape (n_points,).
+
+    The prior counts as ``SURPRISES`` rows in the mean, and as ``PRIOR_ROWS`` in the logarithm.
 
     Parameters
     ----------
@@ -112,7 +118,7 @@ def log_mean_square(weights: FloatArray, squares: FloatArray, prior: FloatArray 
     """
     least = np.finfo(float).tiny
     total = weights.sum(axis=1)
-    mean = (weights * squares).sum(axis=1) / np.maximum(total, least)
+    mean = ((weights * squares).sum(axis=1) + SURPRISES * np.exp(prior)) / (total + SURPRISES)
     count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
     local = np.log(np.maximum(mean, SMALLEST_SQUARE))
     found: FloatArray = (count * local + PRIOR_ROWS * prior) / (count + PRIOR_ROWS)
@@ -170,8 +176,6 @@ class NeighbourhoodFactor:
         Their numbers.
     lower : Tensor, shape (r, r)
         Cholesky factor of their noisy covariance.
-    weights : Tensor, shape (r,)
-        The target whitened by it, w.
     solution : Tensor, shape (r,)
         a = A^-1 y.
     jitter : float
@@ -186,7 +190,6 @@ class NeighbourhoodFactor:
     y: Tensor
     rows: IntArray
     lower: Tensor
-    weights: Tensor
     solution: Tensor
     jitter: float
     noise: float | Tensor
@@ -262,10 +265,8 @@ def factor_neighbourhood(
     noise = committee.noise_variance if own is None else committee.kernel.tensor(committee.noise_variance * own[1])
     noisy = committee.noisy_covariance(X, noise, scratch)
     lower, jitter = cholesky(noisy, f"noisy covariance around a leaf of expert {committee.number(expert)}")
-    weights = solve_lower(lower, y)
-    factor = NeighbourhoodFactor(
-        X, y, rows, lower, weights, solve_lower_transposed(lower, weights), jitter, noise, None
-    )
+    solution = solve_lower_transposed(lower, solve_lower(lower, y))
+    factor = NeighbourhoodFactor(X, y, rows, lower, solution, jitter, noise, None)
     if own is None and not calibrated:
         return factor
     return replace(factor, local=_local_scales(factor, scales, n_middle, own, calibrated=calibrated))
@@ -300,10 +301,11 @@ def neighbourhood_moments(
     dtype = factor.lower.dtype
     committee = committee.as_type(dtype)
     own = x.to(dtype)
-    whitened = whiten_rows(factor.lower, committee.covariance(own, factor.X, scratch))
+    covariance = committee.covariance(own, factor.X, scratch)
+    mean = covariance @ factor.solution
     prior = committee.prior_variance(own)
-    variance = floor_variance(prior - row_sums_of_squares(whitened), prior)
-    return _scaled(factor, times_vector(whitened, factor.weights), variance, spread, None, x.dtype)
+    variance = floor_variance(prior - row_sums_of_squares(whiten_rows(factor.lower, covariance)), prior)
+    return _scaled(factor, mean, variance, spread, None, x.dtype)
 
 
 def leave_one_out_moments(
@@ -367,7 +369,15 @@ def _local_scales(
     squares = (factor.solution[-n_middle:].square() / precision).double().cpu().numpy()
     if own is not None:
         squares = squares / own[0, -n_middle:]
+    squares = _shared(tree.data, squares)
     return LocalScales(tree, squares, _log_wide(tree, squares), log_own)
+
+
+def _shared(points: FloatArray, values: FloatArray) -> FloatArray:
+    """Values at points, of equal points their mean."""
+    _, place, count = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+    mean: FloatArray = (np.bincount(place.ravel(), values) / count)[place.ravel()]
+    return mean
 
 
 def _log_wide(tree: cKDTree, squares: FloatArray) -> FloatArray:

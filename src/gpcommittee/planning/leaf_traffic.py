@@ -6,11 +6,8 @@ those near by, and every shard answers for the points that ask its experts.
 
 from __future__ import annotations
 
-from typing import cast
-
-from gpcommittee.aggregation import Neighbourhood
 from gpcommittee.planning.case import Case
-from gpcommittee.planning.neighbourhood import leaf_bytes, leaf_sizes, leaf_worker_bytes
+from gpcommittee.planning.neighbourhood import MOST_ASKED, leaf_bytes, leaf_sizes, leaf_worker_bytes
 from gpcommittee.prediction.neighbourhood.shares import VOTERS
 
 DOUBLE = 8
@@ -52,10 +49,10 @@ def leaf_batch(case: Case, n_shards: int, n_workers: int) -> tuple[int, int, flo
     leaves, elsewhere = leaf_sizes(case), 1 - 1 / n_workers
     if leaves.n_leaves == 1:
         return BATCH_WHOLE, 1, float(BATCH_WHOLE * case.n_features * DOUBLE)
-    blend, n_holders = cast(Neighbourhood, case.rule).blend, min(n_workers, n_shards)
-    to_all = n_holders * (2 * case.n_features + 2 * blend + 1)
+    n_holders = min(n_workers, n_shards)
+    to_all = n_holders * (2 * case.n_features + 2 * MOST_ASKED + 1)
     near = elsewhere * SEARCHES * (VOTERS + 1) * NEAR_VALUES
-    told = elsewhere * leaves.asked * (3 * blend + 1)
+    told = elsewhere * leaves.asked * (3 * MOST_ASKED + 1)
     return BATCH_BY_LEAVES, 3 * n_shards + 4, BATCH_BY_LEAVES * DOUBLE * (to_all + near + told)
 
 
@@ -69,7 +66,6 @@ def leaf_held_bytes(case: Case, n_shards: int, n_workers: int) -> float:
     made = leaf_bytes(case) + leaf_worker_bytes(case, 3, kept=True)
     if leaves.n_leaves == 1:
         return n_rows * row + made
-    blend = cast(Neighbourhood, case.rule).blend
-    values = 2 * case.n_features + 5 * blend + SEARCHES * (VOTERS + 1) * NEAR_VALUES
+    values = 2 * case.n_features + 5 * MOST_ASKED + SEARCHES * (VOTERS + 1) * NEAR_VALUES
     points = BATCH_BY_LEAVES * DOUBLE * values
     return (n_rows + rows_around(case, n_shards)) * row / n_workers + made + points

@@ -3,7 +3,7 @@
 A factor of r rows takes r^3/3 operations, r^2 kernel evaluations, and 2/3 p^3 for the residuals of the p rows in its
 middle; a test point r^2 for each expert that it asks. A fit that calibrates leaves out training rows of a few leaves;
 the factors that these need stay for predictions as far as the budget goes. How many experts a point asks, and how many
-leaves some rows need, was measured with made data of 2 to 90 inputs, two experts blended.
+leaves some rows need, was measured with made data of 2 to 90 inputs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from gpcommittee.prediction.neighbourhood.leaves import MIDDLE
 from gpcommittee.prediction.neighbourhood.predict import CHUNK, PORTION
 from gpcommittee.prediction.neighbourhood.shares import VOTERS
 
-SHARE_ASKED = 0.9
-"""Experts that a point asks, as a share of those it may: measured 0.8 with 2 inputs, 0.9 with 3, 1.0 from 8 on; of
-three, 0.73 with 3 inputs."""
+EXPERTS_ASKED = 2.0
+"""Experts that a point asks: measured 1.3 to 1.6 on data with few inputs that matter, 2.3 with eight."""
+
+MOST_ASKED = 8
+"""Experts that the point of a portion asks that asks most: measured 5 to 9."""
 
 LEAVES_AROUND = 3
 """Leaves around one, for every input, that its left-out rows ask too: measured 156 of 198 leaves and 251 of 798 with 3
@@ -47,7 +49,7 @@ sixteen times."""
 ROW_INDICES = 5
 """Numbers that say of each row in which leaf and where in the search tree it lies, the tree's own nodes included."""
 
-PORTION_VALUES = 14
+PORTION_VALUES = 7
 """Numbers for each expert that a point of a portion may ask: shares, the tasks they make, and answers."""
 
 
@@ -85,7 +87,7 @@ def leaf_sizes(case: Case) -> LeafSizes:
     n_leaves = int(np.ceil(held / sizes.leaf_size).sum())
     leaf_size = ceil(float(held.sum()) / n_leaves)
     r = min(n_rows, max(sizes.n_rows, sizes.leaf_size + sizes.communication))
-    asked = min(float(n_leaves), max(1.0, SHARE_ASKED * rule.blend))
+    asked = min(float(n_leaves), EXPERTS_ASKED)
     return LeafSizes(n_leaves, r, min(MIDDLE * leaf_size, r), leaf_size, asked)
 
 
@@ -184,7 +186,7 @@ def leaf_rows_bytes(case: Case) -> float:
 
 def portion_bytes(case: Case) -> float:
     """Test points that are sorted by leaf together, standardised twice over, and what is known of each."""
-    values = 2 * case.n_features + PORTION_VALUES * cast(Neighbourhood, case.rule).blend
+    values = 2 * case.n_features + PORTION_VALUES * MOST_ASKED
     return float(min(case.n_test, PORTION) * 8 * values)
 
 

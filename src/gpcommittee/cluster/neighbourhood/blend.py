@@ -27,7 +27,7 @@ class Told:
     ----------
     points : ndarray of int64, shape (n,)
         Points of the batch that they are asked for.
-    values : ndarray, shape (3, n, blend)
+    values : ndarray, shape (3, n, k)
         Mean, latent variance and noise by every expert; 0 where it is of another shard, or there is none.
     numerics : Numerics
     """

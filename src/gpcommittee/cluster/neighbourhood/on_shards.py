@@ -63,14 +63,14 @@ class LeavesOnShards:
     def n_tasks(self) -> int:
         return len(self.shards)
 
-    def submit(self, model: Future[Any], blend: int, X: FloatArray | Future[Any], mean_only: bool) -> Future[Any]:
+    def submit(self, model: Future[Any], blend: float, X: FloatArray | Future[Any], mean_only: bool) -> Future[Any]:
         points = self.cluster.kept("points", X)
         asked = self.cluster.submit("ask", "test points", ask_at, model, self.map, points)
         shares = self._shares(blend, VOTERS + 1, asked)
         told = self._told(model, mean_only, asked, shares)
         return self.cluster.submit("finish", "test points", answer, model, mean_only, shares, *told)
 
-    def leave_out(self, model: Future[Any], blend: int) -> LeftOut:
+    def leave_out(self, model: Future[Any], blend: float) -> LeftOut:
         rows = draw_left_out(int(self.first_leaves[-1]), self._rows_of)
         x, target = self._taken(rows)
         asked = self.cluster.submit("ask", "left-out rows", ask, self.map, x, rows)
@@ -81,7 +81,7 @@ class LeavesOnShards:
         )
         return LeftOut(target, mean, variance, noise)
 
-    def _shares(self, blend: int, k: int, asked: Future[Any]) -> Future[Any]:
+    def _shares(self, blend: float, k: int, asked: Future[Any]) -> Future[Any]:
         """Shares of experts at a batch, from the k nearest rows of each point."""
         k = min(k, int(self.first_rows[-1] - self.first_rows[0]))
         home = [

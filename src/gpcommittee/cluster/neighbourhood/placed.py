@@ -40,14 +40,14 @@ class PlacedExperts(Protocol):
     def n_tasks(self) -> int:
         """Tasks of a batch that can run side by side."""
 
-    def submit(self, model: Future[Any], blend: int, X: FloatArray | Future[Any], mean_only: bool) -> Future[Any]:
+    def submit(self, model: Future[Any], blend: float, X: FloatArray | Future[Any], mean_only: bool) -> Future[Any]:
         """Start the prediction of a batch.
 
         Parameters
         ----------
         model : Future of Model
-        blend : int
-            Most experts at a point.
+        blend : float
+            As in ``Neighbourhood``.
         X : ndarray, shape (n_points, n_features), or Future of one
             At least one point, in original units.
         mean_only : bool
@@ -58,5 +58,5 @@ class PlacedExperts(Protocol):
             Of one rule.
         """
 
-    def leave_out(self, model: Future[Any], blend: int) -> LeftOut:
+    def leave_out(self, model: Future[Any], blend: float) -> LeftOut:
         """Predictions of some training rows without themselves, those of one machine."""

@@ -17,7 +17,7 @@ from gpcommittee.cluster.worker import Model
 from gpcommittee.experts.neighbourhood import without
 from gpcommittee.prediction import Request
 from gpcommittee.prediction.neighbourhood.predict import SEARCHED
-from gpcommittee.prediction.neighbourhood.shares import Shares, shares_of
+from gpcommittee.prediction.neighbourhood.shares import Shares, joined, shares_of
 from gpcommittee.records import FloatArray, IntArray
 
 GROUPS = 16
@@ -120,13 +120,13 @@ def _joined(*found: Near) -> Near:
     )
 
 
-def find_shares(blend: int, k: int, asked: Asked, *found: Near) -> Shares:
+def find_shares(blend: float, k: int, asked: Asked, *found: Near) -> Shares:
     """Experts, numbered among those of all shards, and their weights at all points.
 
     Parameters
     ----------
-    blend : int
-        Most experts at a point.
+    blend : float
+        As in ``Neighbourhood``.
     k : int
         Rows of a point that are looked at.
     asked : Asked
@@ -143,8 +143,7 @@ def find_shares(blend: int, k: int, asked: Asked, *found: Near) -> Shares:
         distances, numbers = without(asked.left_out, distances, numbers)
         leaves = leaves.ravel()[first][np.searchsorted(known, numbers)]
     chunks = [slice(start, start + SEARCHED) for start in range(0, len(distances), SEARCHED)]
-    shares = [shares_of(distances[chunk], leaves[chunk], blend) for chunk in chunks]
-    return Shares(np.concatenate([one.leaves for one in shares]), np.concatenate([one.weights for one in shares]))
+    return joined([shares_of(distances[chunk], leaves[chunk], blend) for chunk in chunks])
 
 
 def _nearest(k: int, n_points: int, *found: Near) -> tuple[FloatArray, IntArray, IntArray]:

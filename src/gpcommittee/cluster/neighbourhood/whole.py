@@ -48,11 +48,11 @@ class WholeOnWorker:
     def n_tasks(self) -> int:
         return 1
 
-    def submit(self, model: Future[Any], blend: int, X: FloatArray | Future[Any], mean_only: bool) -> Future[Any]:
+    def submit(self, model: Future[Any], blend: float, X: FloatArray | Future[Any], mean_only: bool) -> Future[Any]:
         points = self.cluster.kept("points", X)
         return self.cluster.submit("predict", "all rows", _predicted, model, blend, mean_only, self.store, points)
 
-    def leave_out(self, model: Future[Any], blend: int) -> LeftOut:
+    def leave_out(self, model: Future[Any], blend: float) -> LeftOut:
         found: LeftOut = self.cluster.result(
             self.cluster.submit("left-out", "all rows", _left_out, model, blend, self.store)
         )
@@ -86,14 +86,14 @@ def _gathered(
     return LeafStore(committee, find_leaves(committee, sizes), model.calibrated, budget)
 
 
-def _predicted(model: Model, blend: int, mean_only: bool, store: LeafStore, X: FloatArray) -> Answer:
+def _predicted(model: Model, blend: float, mean_only: bool, store: LeafStore, X: FloatArray) -> Answer:
     request, engine = Request(store.committee, model.scaling, X), engine_on(model.device)
     moments = blended_moments(blend, request, store, engine, SilentReporter(), mean_only=mean_only)
     prediction = in_target_units(moments, model.noise_variance, model.scaling, mean_only)
     return Answer([prediction], Numerics.of(store))
 
 
-def _left_out(model: Model, blend: int, store: LeafStore) -> LeftOut:
+def _left_out(model: Model, blend: float, store: LeafStore) -> LeftOut:
     rows = left_out_rows(store.leaves)
     mean, variance, _, noise = leave_one_out(blend, store, rows, engine_on(model.device), SilentReporter())
     target = store.committee.y[store.leaves.numbers[rows]].double().numpy(force=True)

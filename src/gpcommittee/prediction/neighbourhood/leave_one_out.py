@@ -57,13 +57,15 @@ def draw_left_out(n_leaves: int, rows_of: Callable[[IntArray], Sequence[IntArray
     return np.sort(generator.permutation(places)[:MOST_ROWS])
 
 
-def leave_one_out(blend: int, store: LeafStore, rows: IntArray, engine: Engine, reporter: Reporter) -> StandardMoments:
+def leave_one_out(
+    blend: float, store: LeafStore, rows: IntArray, engine: Engine, reporter: Reporter
+) -> StandardMoments:
     """Mean, latent variance, dispersion (1) and relative noise at training rows without themselves.
 
     Parameters
     ----------
-    blend : int
-        Most experts at a point.
+    blend : float
+        As in ``Neighbourhood``.
     store : LeafStore
     rows : ndarray of int64, shape (n,)
         Places of the rows among those of the leaves.

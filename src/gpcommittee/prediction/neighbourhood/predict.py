@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gpcommittee.engines import Engine
 from gpcommittee.experts.neighbourhood import LeafMoments, neighbourhood_mean, neighbourhood_moments
-from gpcommittee.prediction.neighbourhood.shares import VOTERS, Shares, shares_of
+from gpcommittee.prediction.neighbourhood.shares import VOTERS, Shares, joined, shares_of
 from gpcommittee.prediction.neighbourhood.store import LeafStore
 from gpcommittee.prediction.request import Request, StandardMoments, empty_moments
 from gpcommittee.progress import Reporter
@@ -53,14 +53,14 @@ class LeafTask:
 
 
 def blended_moments(
-    blend: int, request: Request, store: LeafStore, engine: Engine, reporter: Reporter, *, mean_only: bool = False
+    blend: float, request: Request, store: LeafStore, engine: Engine, reporter: Reporter, *, mean_only: bool = False
 ) -> StandardMoments:
     """Mean, latent variance, dispersion (1) and relative noise of the blended experts, in standardised units.
 
     Parameters
     ----------
-    blend : int
-        Most experts at a point.
+    blend : float
+        As in ``Neighbourhood``.
     request : Request
     store : LeafStore
     engine : Engine
@@ -83,7 +83,7 @@ def blended_moments(
     return output
 
 
-def find_shares(blend: int, points: Tensor, store: LeafStore, engine: Engine) -> Shares:
+def find_shares(blend: float, points: Tensor, store: LeafStore, engine: Engine) -> Shares:
     """Experts and weights at standardised test points, shape (n_points, n_features)."""
     leaves = store.leaves
     if leaves.n_leaves == 1:
@@ -95,13 +95,13 @@ def find_shares(blend: int, points: Tensor, store: LeafStore, engine: Engine) ->
         return shares_of(distances, leaves.leaf_of[places], blend)
 
     found = list(engine.map(search, points.split(SEARCHED)))
-    return Shares(np.concatenate([one.leaves for one in found]), np.concatenate([one.weights for one in found]))
+    return found[0] if len(found) == 1 else joined(found)
 
 
 def asked_moments(
     shares: Shares, points: Tensor, store: LeafStore, engine: Engine, reporter: Reporter, *, mean_only: bool
 ) -> FloatArray:
-    """Mean, latent variance and noise by every expert asked, shape (3, n_points, blend); 0 where there is none."""
+    """Mean, latent variance and noise by every expert asked, shape (3, n_points, k); 0 where there is none."""
     asked = np.zeros((3, *shares.leaves.shape))
     tasks = list(leaf_tasks(shares))
     work = partial(_of_leaf, points, store, ScratchPool(), mean_only)
@@ -127,8 +127,8 @@ def blended(weights: FloatArray, asked: FloatArray) -> StandardMoments:
 
     Parameters
     ----------
-    weights : ndarray, shape (n_points, blend)
-    asked : ndarray, shape (3, n_points, blend)
+    weights : ndarray, shape (n_points, k)
+    asked : ndarray, shape (3, n_points, k)
 
     Returns
     -------
