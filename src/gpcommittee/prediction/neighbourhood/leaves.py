@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,7 @@ class Leaves:
     experts : ndarray of int64, shape (n_leaves,)
         The expert that each leaf is a part of.
     sizes : NeighbourhoodSizes
+        With no more communication rows than the communication set has.
     """
 
     scales: FloatArray
@@ -138,6 +139,7 @@ def find_leaves(committee: Committee, sizes: NeighbourhoodSizes) -> Leaves:
     scales = np.ones(X.shape[1]) if found is None else found
     points = np.ascontiguousarray(X.double().cpu().numpy() / scales)
     first = 1 if committee.n_experts > 1 and sizes.n_rows < len(points) else 0
+    sizes = replace(sizes, communication=min(sizes.communication, int(offsets[first])))
     if sizes.leaf_size >= len(points):
         order, bounds = np.arange(len(points)), np.array([0, len(points)])
         return Leaves(scales, points, numbers, order, bounds, np.zeros(1, dtype=np.int64), sizes)
