@@ -223,7 +223,7 @@ def conformal_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "m.gpc"
 
 
-@pytest.mark.parametrize("rule", ["grbcm", "barycenter"])
+@pytest.mark.parametrize("rule", ["neighbourhood", "grbcm", "barycenter"])
 def test_conformal_intervals_are_those_of_the_library(conformal_model: Path, new: Path, rule: str) -> None:
     regressor, inputs = CommitteeRegressor.load(conformal_model), read(new).select(["a", "b"])
     found = predict(conformal_model, new, "out.parquet", "--level", "0.9", "--aggregation", rule)
