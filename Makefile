@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 .NOTPARALLEL:
 .PHONY: help demo demo-million test test-slow lint docs bench-calibration bench-cluster bench-cluster-files \
   bench-communication bench-defaults bench-electric bench-experts bench-kernels bench-kin40k bench-memory \
-  bench-objectives bench-peers bench-speed bench-variances clean \
+  bench-neighbourhood bench-objectives bench-peers bench-speed bench-uci bench-variances clean \
   study-toy study-kin40k study-sarcos study-electric study-song study-consistency study-report
 
 help: ## List the targets
@@ -60,6 +60,10 @@ bench-defaults: $(VENV)/.installed-bench ## The defaults against the paper's con
 bench-experts: $(VENV)/.installed-bench ## Intervals of the defaults from 8 experts to 3,000 (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.experts $(EXPERTS_ARGS)
 
+# NEIGHBOURHOOD_ARGS: "--section kin40k noise".
+bench-neighbourhood: $(VENV)/.installed-bench ## Neighbourhood experts: accuracy, time, noise, borders (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.neighbourhood $(NEIGHBOURHOOD_ARGS)
+
 # OBJECTIVES_ARGS names cases and seeds; see --help.
 bench-objectives: $(VENV)/.installed-bench ## Factorised against conditional training (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.objectives $(OBJECTIVES_ARGS)
@@ -77,6 +81,10 @@ bench-electric: $(VENV)/.installed-bench ## All of electric with the defaults, a
 
 bench-kernels: $(VENV)/.installed-bench ## The chosen kernel and the paper's on four data sets (needs GPCOMMITTEE_DATA)
 	$(BIN)/python -m benchmarks.kernels
+
+# UCI_ARGS: "--data kin40k pol", "--splits 0", "--fresh", "--out PAGE".
+bench-uci: $(VENV)/.installed-bench ## UCI sets in their published splits, beside published figures (needs GPCOMMITTEE_DATA)
+	$(BIN)/python -m benchmarks.uci $(UCI_ARGS)
 
 # VARIANCES_ARGS: "--seeds 0 1", "--data kin40k sarcos".
 bench-variances: $(VENV)/.installed-bench ## Variances of experts' own against shared ones (needs GPCOMMITTEE_DATA)

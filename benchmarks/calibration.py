@@ -19,7 +19,7 @@ from gpcommittee.datasets import RegressionData
 from gpcommittee.metrics import ScoreReport, score_report
 
 RESULT = Path(__file__).parent / "results" / "calibration.md"
-RULES = ("grbcm", "rbcm", "gpoe", "communication")
+RULES = ("neighbourhood", "grbcm", "rbcm", "gpoe", "communication")
 CALIBRATIONS: tuple[str | None, ...] = (None, "loo", "held_out")
 
 

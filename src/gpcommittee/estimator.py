@@ -100,11 +100,11 @@ class CommitteeRegressor(PreparationMixin, PartitionMixin, ModelFileMixin, Regre
         GiB that the experts' factors may take; beyond it they are computed again for every call. Default: half of the
         machine's memory, or of the device's own.
     calibration : {"held_out", "loo", None}, default="held_out"
-        "loo": predicted variances are multiplied by how large the errors of the experts that a prediction rests on have
-        been when each of their rows was left out and predicted, in units of what they said of them; with
-        "neighbourhood" around the point itself. "held_out": they are also multiplied by one number for each rule, by
-        which its errors are as large as it says on up to 1,000 rows that are held out of all experts and given back,
-        or, with "neighbourhood", left out one by one. None: variances as the aggregation rule gives them.
+        "loo": multiply variances by mean squared standardised leave-one-out errors, with "neighbourhood" of the rows
+        nearest to the point, with other rules of the experts that the prediction rests on. "held_out": multiply them
+        also by one number for each rule, the mean squared standardised error of its predictions of up to 1,000 rows
+        that are left out one by one ("neighbourhood") or held out of all experts together (other rules). None:
+        variances as the aggregation rule gives them.
     checkpoint : path-like, optional
         File that logs the objective's evaluations; a fit that was interrupted is resumed by fitting again.
     engine : dask.distributed.Client, optional

@@ -96,7 +96,7 @@ def test_leaves_never_mix_the_users_labels() -> None:
     labels[np.random.default_rng(0).permutation(len(X))[:40]] = 0
     model = fitted(partition=labels, expert_size=None)
     committee = model.committee_
-    leaves = find_leaves(committee, SMALL.sizes(len(X), committee.n_experts))
+    leaves = find_leaves(committee, SMALL.sizes(len(X), committee.n_experts, 2))
     for leaf in range(leaves.n_leaves):
         assert len(set(labels[model.partition_.order[leaves.own(leaf)]])) == 1
     held = np.concatenate([leaves.own(leaf) for leaf in range(leaves.n_leaves)])

@@ -18,9 +18,11 @@ from gpcommittee.experts.neighbourhood import (
     NEAREST,
     PRIOR_ROWS,
     SMALLEST_SQUARE,
+    WIDE,
     LeafMoments,
     LocalScales,
     NeighbourhoodFactor,
+    _log_wide,
     factor_neighbourhood,
     leave_one_out_moments,
     nearness,
@@ -120,7 +122,7 @@ def test_squares_are_those_of_rows_deleted(n: int, seed: int, data: st.DataObjec
     assert factor.local.squares is not None
     np.testing.assert_allclose(factor.local.squares, expected, rtol=1e-8)
     wider = np.log(max(float(np.mean(expected)), SMALLEST_SQUARE)) * n_middle / (n_middle + PRIOR_ROWS)
-    assert factor.local.log_mean == pytest.approx(wider, rel=1e-8, abs=1e-10)
+    np.testing.assert_allclose(factor.local.log_wide, np.full(n_middle, wider), rtol=1e-8, atol=1e-10)
     np.testing.assert_array_equal(factor.local.tree.data, X[-n_middle:] / GP.lengthscale)
 
 
@@ -136,7 +138,8 @@ def plain_scale(local: LocalScales, x: Array, left_out: int) -> tuple[float, flo
     if local.squares is not None:
         mean = sum(weight[i] * local.squares[i] for i in near) / total
         count = total**2 / sum(w**2 for w in weight.values())
-        log_scale = (count * np.log(mean) + PRIOR_ROWS * local.log_mean) / (count + PRIOR_ROWS)
+        wide = sum(weight[i] * local.log_wide[i] for i in near) / total
+        log_scale = (count * np.log(mean) + PRIOR_ROWS * wide) / (count + PRIOR_ROWS)
     if local.log_own is not None:
         log_scale += sum(weight[i] * local.log_own[0, i] for i in near) / total
         log_noise = sum(weight[i] * local.log_own[1, i] for i in near) / total
@@ -150,7 +153,9 @@ def test_local_scales_are_those_of_a_loop(n_rows: int, calibrated: bool, own: bo
     generator = np.random.default_rng(n_rows)
     points = generator.normal(size=(n_rows, 3))
     squares = generator.chisquare(1, n_rows) if calibrated else None
-    local = LocalScales(cKDTree(points), squares, 0.3, generator.normal(size=(2, n_rows)) if own else None)
+    local = LocalScales(
+        cKDTree(points), squares, generator.normal(size=n_rows), generator.normal(size=(2, n_rows)) if own else None
+    )
     left_out = np.array([-1, 0, 1, n_rows - 1, -1], dtype=np.int64)
     x = np.vstack([generator.normal(size=3), points[[0, 1, n_rows - 1]], [1e3, 0, 0]])
     scale, noise = local.at(x, left_out if some_left_out else None)
@@ -159,11 +164,27 @@ def test_local_scales_are_those_of_a_loop(n_rows: int, calibrated: bool, own: bo
     np.testing.assert_allclose(noise, [one[1] for one in expected], rtol=1e-9)
 
 
-def test_a_scale_with_its_only_row_left_out_is_that_of_the_surroundings() -> None:
-    local = LocalScales(cKDTree(np.zeros((1, 2))), np.array([9.0]), 0.5, np.log([[4.0], [3.0]]))
+def test_a_scale_with_its_only_row_left_out_is_one() -> None:
+    local = LocalScales(cKDTree(np.zeros((1, 2))), np.array([9.0]), np.array([0.5]), np.log([[4.0], [3.0]]))
     scale, noise = local.at(np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([0, 0]))
-    np.testing.assert_allclose(scale, np.exp([0.5, 0.5]), rtol=1e-12)
+    np.testing.assert_allclose(scale, [1.0, 1.0])
     np.testing.assert_allclose(noise, [1.0, 1.0])
+
+
+@pytest.mark.parametrize("n_rows", [5, 2 * WIDE, 2 * WIDE + 1])
+def test_wider_surroundings_are_those_of_a_loop(n_rows: int) -> None:
+    generator = np.random.default_rng(n_rows)
+    tree, squares = cKDTree(generator.normal(size=(n_rows, 2))), generator.chisquare(1, n_rows)
+    found = _log_wide(tree, squares)
+    for i in (0, n_rows // 2, n_rows - 1):
+        far = np.linalg.norm(tree.data - tree.data[i], axis=1)
+        near, weights = np.arange(n_rows), np.ones(n_rows)
+        if n_rows > 2 * WIDE:
+            near = np.argsort(far)[: WIDE + 1]
+            weights = 1 - (far[near] / far[near].max() / (1 + 1e-6)) ** 2
+        count = weights.sum() ** 2 / (weights**2).sum()
+        expected = count * np.log(weights @ squares[near] / weights.sum()) / (count + PRIOR_ROWS)
+        assert found[i] == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_target_without_error_leaves_variances_above_zero() -> None:

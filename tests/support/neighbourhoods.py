@@ -50,7 +50,7 @@ def moments(prediction: Prediction) -> FloatArray:
 
 
 def leaves_of(committee: Committee, rule: Neighbourhood) -> Leaves:
-    return find_leaves(committee, rule.sizes(int(committee.offsets[-1]), committee.n_experts))
+    return find_leaves(committee, rule.sizes(int(committee.offsets[-1]), committee.n_experts, committee.X.shape[1]))
 
 
 def own_committee(gp: NaiveGP, blocks: Blocks, signal: FloatArray, noise: FloatArray) -> Committee:

@@ -19,6 +19,9 @@ EXACT_ROWS = 4_000
 NEIGHBOURHOOD_ROWS = (500, 2_000)
 """Fewest and most rows of an expert by default beyond that."""
 
+ROWS_PER_INPUT = 500
+"""Rows of an expert that each input beyond the second is worth: few inputs are surrounded by few rows."""
+
 MOST_AT = 50_000
 """Rows up to which experts have the most; their number falls with the root of the number of rows from there."""
 
@@ -60,13 +63,13 @@ class Neighbourhood(Rule):
     Parameters
     ----------
     n_rows : int, optional
-        Rows of an expert. Default: all up to 4,000, and with one expert; 2,000 up to 50,000 rows, falling with the root
-        of their number to 500.
+        Rows of an expert. Default: all up to 4,000, and with one expert; beyond that 500 with up to three inputs, 500
+        more for each other one up to 2,000, falling with the root of the number of rows from 50,000 to 500.
     leaf_size : int, optional
         Most rows of a leaf. Default: 125 up to 10,000 rows, rising to 250 at 20,000; at most a quarter of ``n_rows``.
     communication : int, default=0
         Rows of the communication set that every expert holds beside its own, where it has as many.
-    blend : int, default=3
+    blend : int, default=2
         Most experts that are blended at a point.
 
     References
@@ -83,7 +86,7 @@ class Neighbourhood(Rule):
     n_rows: int | None = None
     leaf_size: int | None = None
     communication: int = 0
-    blend: int = 3
+    blend: int = 2
 
     def __post_init__(self) -> None:
         for name, least in (("n_rows", 2), ("leaf_size", 1), ("communication", 0), ("blend", 1)):
@@ -91,7 +94,7 @@ class Neighbourhood(Rule):
             if value is not None or name in ("communication", "blend"):
                 check_count(f"Neighbourhood: {name}", value, least)
 
-    def sizes(self, n_rows: int, n_experts: int) -> NeighbourhoodSizes:
+    def sizes(self, n_rows: int, n_experts: int, n_features: int) -> NeighbourhoodSizes:
         """Sizes for so many rows.
 
         Parameters
@@ -100,6 +103,8 @@ class Neighbourhood(Rule):
             Rows of the committee.
         n_experts : int
             Its experts.
+        n_features : int
+            Inputs.
 
         Returns
         -------
@@ -107,12 +112,12 @@ class Neighbourhood(Rule):
 
         Examples
         --------
-        >>> Neighbourhood().sizes(10_000, 9)
+        >>> Neighbourhood().sizes(10_000, 9, n_features=8)
         NeighbourhoodSizes(n_rows=2000, leaf_size=125, communication=0)
-        >>> Neighbourhood().sizes(200_000, 400).n_rows, Neighbourhood(n_rows=50).sizes(300, 3).leaf_size
-        (1000, 12)
+        >>> Neighbourhood().sizes(200_000, 400, n_features=8).n_rows
+        1000
         """
-        wanted = _default_rows(n_rows, n_experts) if self.n_rows is None else self.n_rows
+        wanted = _default_rows(n_rows, n_experts, n_features) if self.n_rows is None else self.n_rows
         if wanted >= n_rows:
             return NeighbourhoodSizes(n_rows, n_rows, 0)
         leaf = self.leaf_size
@@ -121,11 +126,11 @@ class Neighbourhood(Rule):
         return NeighbourhoodSizes(wanted, leaf, min(self.communication, max(0, wanted - leaf)))
 
 
-def _default_rows(n_rows: int, n_experts: int) -> int:
+def _default_rows(n_rows: int, n_experts: int, n_features: int) -> int:
     if n_rows <= EXACT_ROWS or n_experts == 1:
         return n_rows
-    most = NEIGHBOURHOOD_ROWS[1]
-    return _within(NEIGHBOURHOOD_ROWS, isqrt(most**2 * MOST_AT // n_rows))
+    most = _within(NEIGHBOURHOOD_ROWS, ROWS_PER_INPUT * (n_features - 2))
+    return _within(NEIGHBOURHOOD_ROWS, isqrt(most**2 * MOST_AT // max(n_rows, MOST_AT)))
 
 
 def _within(limits: tuple[int, int], value: int) -> int:

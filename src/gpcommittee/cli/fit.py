@@ -35,7 +35,7 @@ def fit(
     expand_dates: options.ExpandDates = False,
     drop_missing: DropMissing = False,
     kernel: options.Kernel = KernelName.AUTO,
-    aggregation: options.Aggregation = AggregationName.GRBCM,
+    aggregation: options.Aggregation = AggregationName.NEIGHBOURHOOD,
     n_experts: options.NExperts = None,
     expert_size: options.ExpertSize = None,
     communication_size: options.CommunicationSize = None,

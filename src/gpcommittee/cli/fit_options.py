@@ -52,8 +52,9 @@ Aggregation = Annotated[
         metavar="NAME",
         parser=one_of(AggregationName),
         rich_help_panel=COMMITTEE,
-        help=f"How the experts' predictions are combined: {listed(AggregationName)} (npae is slow; auto "
-        "keeps the best on rows held out for it).",
+        help=f"How the experts' predictions are combined: {listed(AggregationName)} ("
+        "neighbourhood asks a few experts around each point, the others sum every expert; npae is slow; auto keeps the "
+        "best on rows held out for it).",
     ),
 ]
 NExperts = Annotated[
@@ -108,8 +109,8 @@ Calibration = Annotated[
         metavar="NAME",
         parser=one_of(CalibrationName),
         rich_help_panel=COMMITTEE,
-        help=f"What predicted variances are corrected by: {listed(CalibrationName)}; loo is the errors at the experts' "
-        "own rows, each left out in turn.",
+        help=f"What predicted variances are corrected by: {listed(CalibrationName)}; loo: leave-one-out "
+        "errors of the experts; held_out: these, and one factor from rows left out of all experts.",
     ),
 ]
 ConformalRows = Annotated[

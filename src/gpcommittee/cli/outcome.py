@@ -18,6 +18,8 @@ ERROR, INTERRUPTED, TERMINATED = 1, 130, 143
 
 _OPTION_OF = {
     "Calibrate with more rows": "Fit with more --conformal-rows",
+    "aggregation='grbcm'": "--aggregation grbcm",
+    "aggregation='neighbourhood'": "--aggregation neighbourhood",
     "communication_size": "--communication-size",
     "drop_missing": "--drop-missing",
     "expand_dates": "--expand-dates",
@@ -29,6 +31,7 @@ _OPTION_OF = {
     "memory_budget": "--memory-budget",
     "n_experts": "--n-experts",
     "n_jobs": "--jobs",
+    "partition='tree'": "--partition tree",
     "partition_metric": "--partition-metric",
     "random_state": "--seed",
     "save(path)": "the command fit",

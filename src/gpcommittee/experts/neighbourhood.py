@@ -33,9 +33,12 @@ from gpcommittee.scratch import Scratch
 NEAREST = 60
 """Rows whose errors are averaged at a point. Fewer follow the noise of single errors, more blur its changes."""
 
+WIDE = 300
+"""Rows of the wider surroundings, whose errors stand for those of single rows as far as these are too few."""
+
 PRIOR_ROWS = 10.0
-"""Rows with the errors of the wider surroundings that are counted beside them, in the logarithm: so a quiet region in a
-noisy surrounding can be quiet."""
+"""Rows with the errors of the wider surroundings that are counted beside the nearest, in the logarithm: so a quiet
+region in a noisy surrounding can be quiet. Those of the wider surroundings are drawn towards 1 in the same way."""
 
 SMALLEST_SQUARE = 1e-12
 """Mean squared residual below which none is believed."""
@@ -54,22 +57,22 @@ class LocalScales:
         Of the rows in the middle, in the kernel's metric.
     squares : ndarray, shape (p,), or None
         Their squared standardised leave-one-out residuals, where variances are calibrated.
-    log_mean : float
-        Logarithm of the mean of these, drawn towards 0.
+    log_wide : ndarray, shape (p,)
+        Logarithm of the mean of these in the wider surroundings of each row.
     log_own : ndarray, shape (2, p), or None
         Logarithms of each row's own signal variance and relative noise variance, where experts have their own.
     """
 
     tree: cKDTree
     squares: FloatArray | None
-    log_mean: float
+    log_wide: FloatArray
     log_own: FloatArray | None
 
     def at(self, points: FloatArray, left_out: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Scale of the variances and relative noise, continuous functions of the point, each of shape (n_points,).
 
         Means over the nearest rows, weighted by ``nearness``: of the squared residuals, drawn in its logarithm towards
-        that of all rows in the middle; of the logarithms of the rows' own variances.
+        that of the wider surroundings; of the logarithms of the rows' own variances.
 
         Parameters
         ----------
@@ -79,15 +82,13 @@ class LocalScales:
             Of each point, the row that does not count, as a number among the rows in the middle; -1: all count.
         """
         rows, weights = self._nearest(points, left_out)
-        total, least = weights.sum(axis=1), np.finfo(float).tiny
+        total = np.maximum(weights.sum(axis=1), np.finfo(float).tiny)
         log_scale, log_noise = np.zeros(len(points)), np.zeros(len(points))
         if self.squares is not None:
-            mean = (weights * self.squares[rows]).sum(axis=1) / np.maximum(total, least)
-            count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
-            local = np.log(np.maximum(mean, SMALLEST_SQUARE))
-            log_scale = (count * local + PRIOR_ROWS * self.log_mean) / (count + PRIOR_ROWS)
+            wide = (weights * self.log_wide[rows]).sum(axis=1) / total
+            log_scale = log_mean_square(weights, self.squares[rows], wide)
         if self.log_own is not None:
-            signal, log_noise = (weights * self.log_own[:, rows]).sum(axis=2) / np.maximum(total, least)
+            signal, log_noise = (weights * self.log_own[:, rows]).sum(axis=2) / total
             log_scale = log_scale + signal
         return np.exp(log_scale), np.exp(log_noise)
 
@@ -98,6 +99,24 @@ class LocalScales:
         if left_out is not None:
             distances, rows = without(left_out, distances, rows, NEAREST + 1)
         return rows, nearness(distances)
+
+
+def log_mean_square(weights: FloatArray, squares: FloatArray, prior: FloatArray | float) -> FloatArray:
+    """Logarithm of a weighted mean square, drawn towards a prior value as by ``PRIOR_ROWS`` rows, shape (n_points,).
+
+    Parameters
+    ----------
+    weights, squares : ndarray, shape (n_points, k)
+    prior : float or ndarray, shape (n_points,)
+        Of the logarithm.
+    """
+    least = np.finfo(float).tiny
+    total = weights.sum(axis=1)
+    mean = (weights * squares).sum(axis=1) / np.maximum(total, least)
+    count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
+    local = np.log(np.maximum(mean, SMALLEST_SQUARE))
+    found: FloatArray = (count * local + PRIOR_ROWS * prior) / (count + PRIOR_ROWS)
+    return found
 
 
 def without(left_out: IntArray, distances: FloatArray, rows: IntArray, wanted: int) -> tuple[FloatArray, IntArray]:
@@ -344,10 +363,20 @@ def _local_scales(
     tree = cKDTree(factor.X[-n_middle:].double().cpu().numpy() / scales)
     log_own = None if own is None else np.log(own[:, -n_middle:])
     if not calibrated:
-        return LocalScales(tree, None, 0.0, log_own)
+        return LocalScales(tree, None, np.zeros(n_middle), log_own)
     precision = torch.cholesky_inverse(factor.lower[-n_middle:, -n_middle:]).diagonal()
     squares = (factor.solution[-n_middle:].square() / precision).double().cpu().numpy()
     if own is not None:
         squares = squares / own[0, -n_middle:]
-    mean = np.log(max(float(squares.mean()), SMALLEST_SQUARE)) * n_middle / (n_middle + PRIOR_ROWS)
-    return LocalScales(tree, squares, float(mean), log_own)
+    return LocalScales(tree, squares, _log_wide(tree, squares), log_own)
+
+
+def _log_wide(tree: cKDTree, squares: FloatArray) -> FloatArray:
+    """Logarithm of the mean square in the wider surroundings of each row; of all rows where these are few."""
+    if len(squares) <= 2 * WIDE:
+        return np.repeat(log_mean_square(np.ones((1, len(squares))), squares[None], 0.0), len(squares))
+    parts = []
+    for points in np.array_split(tree.data, -(-len(squares) // WIDE)):
+        distances, rows = tree.query(points, k=np.arange(1, WIDE + 2))
+        parts.append(log_mean_square(nearness(distances), squares[rows], 0.0))
+    return np.concatenate(parts)

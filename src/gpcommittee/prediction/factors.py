@@ -159,7 +159,7 @@ class FactorStore:
 
     def neighbourhood(self, rule: Neighbourhood) -> LeafStore:
         """Neighbourhood experts of a rule's sizes, with what these factors leave of the budget."""
-        sizes = rule.sizes(int(self.committee.offsets[-1]), self.committee.n_experts)
+        sizes = rule.sizes(int(self.committee.offsets[-1]), self.committee.n_experts, self.committee.X.shape[1])
         if sizes not in self._leaves:
             self._leaves = {sizes: LeafStore(self.committee, find_leaves(self.committee, sizes), self.calibrated)}
         found = self._leaves[sizes]

@@ -154,7 +154,7 @@ def test_one_input_and_a_hundred(n_features: int) -> None:
     members = with_rows(X, np.sin(2 * X[:, 0]), [40, 100, 100])
     x = X[:30] + 0.01
     mean, latent, noisy = moments(predicted(members, Neighbourhood(n_rows=120), x))
-    np.testing.assert_allclose(mean, np.sin(2 * x[:, 0]), atol=0.15)
+    np.testing.assert_allclose(mean, np.sin(2 * x[:, 0]), atol=0.2)
     assert (latent > 0).all()
     assert (noisy > latent).all()
     exact = moments(predicted(members, Neighbourhood(), x, calibrated=False))

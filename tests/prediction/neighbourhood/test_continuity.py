@@ -105,7 +105,7 @@ def has_jump(members: Committee, start: FloatArray, stop: FloatArray) -> bool:
         along = along[sharpest(found)] + length * np.arange(-30, 31)
         found = seen(members, start, stop, along)
         fine = np.abs(np.diff(found, axis=1)).max(axis=1)
-        if (fine > 3 * coarse * length / 1e-3 + 3e-6).any():
+        if (fine > 10 * coarse * length / 1e-3 + 3e-6).any():
             return True
     return False
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.spatial import cKDTree
+from torch import Tensor
 
 from gpcommittee.aggregation.neighbourhood import NeighbourhoodSizes
 from gpcommittee.experts import Committee
@@ -67,6 +68,11 @@ class Leaves:
     def own(self, leaf: int) -> IntArray:
         """Places of a leaf's own rows."""
         return self.order[self.bounds[leaf] : self.bounds[leaf + 1]]
+
+    def in_metric(self, points: Tensor) -> FloatArray:
+        """Standardised points in the kernel's metric, each of shape (n_points, n_features)."""
+        found: FloatArray = points.double().cpu().numpy() / self.scales
+        return found
 
     def nearest(self, points: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
         """The nearest rows that leaves hold, at most all.
@@ -137,7 +143,7 @@ def find_leaves(committee: Committee, sizes: NeighbourhoodSizes) -> Leaves:
     X = committee.X if committee.kept is None else committee.X[committee.kept]
     found = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.block(0)[0])
     scales = np.ones(X.shape[1]) if found is None else found
-    points = np.ascontiguousarray(X.double().cpu().numpy() / scales)
+    points = X.double().cpu().numpy() / scales
     first = 1 if committee.n_experts > 1 and sizes.n_rows < len(points) else 0
     sizes = replace(sizes, communication=min(sizes.communication, int(offsets[first])))
     if sizes.leaf_size >= len(points):

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gpcommittee.engines import Engine
 from gpcommittee.experts.neighbourhood import LeafMoments, neighbourhood_mean, neighbourhood_moments
@@ -74,46 +75,36 @@ def blended_moments(
     """
     output = empty_moments(len(request.X))
     for portion in request.chunks(PORTION):
-        part = Request(request.committee, request.scaling, request.X[portion])
-        shares = find_shares(blend, part, store, engine)
-        asked = asked_moments(shares, part, store, engine, reporter, mean_only=mean_only)
+        points = request.points(portion)
+        shares = find_shares(blend, points, store, engine)
+        asked = asked_moments(shares, points, store, engine, reporter, mean_only=mean_only)
         for whole, values in zip(output, blended(shares.weights, asked), strict=True):
             whole[portion] = values
     return output
 
 
-def find_shares(blend: int, request: Request, store: LeafStore, engine: Engine) -> Shares:
-    """Experts and weights at all points of a request."""
+def find_shares(blend: int, points: Tensor, store: LeafStore, engine: Engine) -> Shares:
+    """Experts and weights at standardised test points, shape (n_points, n_features)."""
     leaves = store.leaves
     if leaves.n_leaves == 1:
-        alone = np.zeros((len(request.X), 1), dtype=np.int64)
+        alone = np.zeros((len(points), 1), dtype=np.int64)
         return Shares(alone, np.ones(alone.shape))
 
-    def search(chunk: slice) -> Shares:
-        distances, places = leaves.nearest(in_metric(request, store, chunk), VOTERS + 1)
+    def search(chunk: Tensor) -> Shares:
+        distances, places = leaves.nearest(leaves.in_metric(chunk), VOTERS + 1)
         return shares_of(distances, leaves.leaf_of[places], blend)
 
-    found = list(engine.map(search, request.chunks(SEARCHED)))
-    none = np.empty((0, blend))
-    return Shares(
-        np.concatenate([none.astype(np.int64), *(one.leaves for one in found)]),
-        np.concatenate([none, *(one.weights for one in found)]),
-    )
-
-
-def in_metric(request: Request, store: LeafStore, rows: slice | IntArray) -> FloatArray:
-    """Some points of a request in the kernel's metric, shape (n_points, n_features)."""
-    points: FloatArray = request.points(rows).double().cpu().numpy() / store.leaves.scales
-    return points
+    found = list(engine.map(search, points.split(SEARCHED)))
+    return Shares(np.concatenate([one.leaves for one in found]), np.concatenate([one.weights for one in found]))
 
 
 def asked_moments(
-    shares: Shares, request: Request, store: LeafStore, engine: Engine, reporter: Reporter, *, mean_only: bool
+    shares: Shares, points: Tensor, store: LeafStore, engine: Engine, reporter: Reporter, *, mean_only: bool
 ) -> FloatArray:
     """Mean, latent variance and noise by every expert asked, shape (3, n_points, blend); 0 where there is none."""
     asked = np.zeros((3, *shares.leaves.shape))
     tasks = list(leaf_tasks(shares))
-    work = partial(_of_leaf, request, store, ScratchPool(), mean_only)
+    work = partial(_of_leaf, points, store, ScratchPool(), mean_only)
     with reporter.stage("predict", len(tasks), unit="leaves") as stage:
         for task, found in zip(tasks, engine.map(work, tasks), strict=True):
             asked[:, task.points, task.places] = found
@@ -155,16 +146,15 @@ def as_rows(moments: LeafMoments) -> FloatArray:
 
 
 @torch.no_grad()
-def _of_leaf(request: Request, store: LeafStore, pool: ScratchPool, mean_only: bool, task: LeafTask) -> FloatArray:
-    factor, committee = store.factor(task.leaf), request.committee
-    found = np.zeros((3, len(task.points)))
+def _of_leaf(points: Tensor, store: LeafStore, pool: ScratchPool, mean_only: bool, task: LeafTask) -> FloatArray:
+    factor, committee, parts = store.factor(task.leaf), store.committee, []
     with pool.borrow() as scratch:
-        for start in range(0, len(task.points), CHUNK):
-            some = slice(start, start + CHUNK)
-            x = request.points(task.points[some])
+        for asked in torch.from_numpy(task.points).to(points.device).split(CHUNK):
+            x = points[asked]
             if mean_only:
-                found[0, some] = neighbourhood_mean(committee, factor, x).double().cpu().numpy()
+                mean = neighbourhood_mean(committee, factor, x).double().cpu().numpy()
+                parts.append(np.stack([mean, np.zeros_like(mean), np.zeros_like(mean)]))
             else:
-                spread = in_metric(request, store, task.points[some])
-                found[:, some] = as_rows(neighbourhood_moments(committee, factor, x, spread, scratch))
-    return found
+                spread = store.leaves.in_metric(x)
+                parts.append(as_rows(neighbourhood_moments(committee, factor, x, spread, scratch)))
+    return np.concatenate(parts, axis=1)

@@ -25,9 +25,9 @@ class Shares:
 
     Attributes
     ----------
-    leaves : ndarray of int64, shape (n_points, blend)
-        -1 where there is none.
-    weights : ndarray, shape (n_points, blend)
+    leaves : ndarray of int64, shape (n_points, k)
+        At most as many as are blended; -1 where there is none.
+    weights : ndarray, shape (n_points, k)
         Of sum 1; 0 where there is no leaf.
     """
 
@@ -62,8 +62,7 @@ def shares_of(distances: FloatArray, leaves: IntArray, blend: int) -> Shares:
     votes[repeated | ~np.isfinite(distances)] = 0.0
     order = np.argsort(-votes, axis=1, kind="stable")
     votes, leaves = np.take_along_axis(votes, order, axis=1), np.take_along_axis(leaves, order, axis=1)
-    short = max(0, blend + 1 - votes.shape[1])
-    votes, leaves = np.pad(votes, ((0, 0), (0, short))), np.pad(leaves, ((0, 0), (0, short)), constant_values=-1)
-    weights = np.clip(votes[:, :blend] - votes[:, blend : blend + 1], 0.0, None)
+    following = votes[:, blend : blend + 1] if votes.shape[1] > blend else 0.0
+    weights = np.maximum(votes[:, :blend] - following, 0.0)
     weights[weights.sum(axis=1) <= 0, 0] = 1.0
     return Shares(np.where(weights > 0, leaves[:, :blend], -1), weights / weights.sum(axis=1, keepdims=True))
