@@ -41,7 +41,8 @@ def fitted(**settings: Any) -> CommitteeRegressor:
 
 
 def said(model: CommitteeRegressor, points: FloatArray = NEW, **settings: Any) -> FloatArray:
-    return np.stack(model.predict(points, return_std=True, **settings))
+    mean, std = model.predict(points, return_std=True, **settings)
+    return np.stack([mean, std])
 
 
 @pytest.fixture(scope="module")

@@ -97,9 +97,9 @@ def test_a_row_left_out_is_a_row_deleted(n: int, seed: int, own: bool) -> None:
     variances_of_rows = np.stack([np.ones(n), relative]) if own else None
     factor = factored(committee, rows, n, variances_of_rows, calibrated=False)
     X, y = data_of(committee, rows)
-    places = np.arange(n)
+    places = np.arange(n, dtype=np.int64)
     mean, variance, _ = arrays_of(leave_one_out_moments(committee, factor, places, X / GP.lengthscale))
-    expected = np.array([deleted(X, y, GP.noise_variance * relative, j) for j in places])
+    expected = np.array([deleted(X, y, GP.noise_variance * relative, j) for j in range(n)])
     np.testing.assert_allclose(mean, expected[:, 0], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(variance, expected[:, 1], rtol=1e-9, atol=1e-10)
 
