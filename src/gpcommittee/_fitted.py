@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from gpcommittee import _settings as settings
 from gpcommittee._held_out import HeldOut, is_auto, left_out_scale, predict_held_out, suits, variance_scales
 from gpcommittee._input import checked_inputs
-from gpcommittee._on_cluster import cluster_of, model_of, predict_held_out_on_cluster, worker_device
+from gpcommittee._on_cluster import (
+    cluster_of,
+    left_out_scale_on_cluster,
+    model_of,
+    predict_held_out_on_cluster,
+    worker_device,
+)
 from gpcommittee.aggregation import Neighbourhood, Rule, make_rule
 from gpcommittee.choices import check_choice, check_optional_positive
 from gpcommittee.cluster import Cluster, ClusterCommittee, Model, ShardedRows, predict_on_cluster, scatter_committee
@@ -224,6 +230,10 @@ class FittedState(BaseEstimator):  # type: ignore[misc]
 
     def _left_out_scale(self, rule: Neighbourhood, reporter: Reporter) -> float:
         """Factor of the variances of neighbourhood experts, by training rows that are left out one by one."""
+        cluster = cluster_of(self.engine)
+        if cluster is not None:
+            budget = check_optional_positive("memory_budget", self.memory_budget)
+            return left_out_scale_on_cluster(self._rows_on(cluster), self._model(), rule, reporter, budget)
         store, engine = self._current_store(), self._prediction_engine()
         with plain_torch():
             return left_out_scale(store, rule, engine, reporter)

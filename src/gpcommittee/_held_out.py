@@ -139,7 +139,7 @@ def variance_scales(held: HeldOut) -> dict[Rule, float]:
     held : HeldOut
     """
     return {
-        rule: _drawn_to_one((held.target - found.mean) ** 2 / cast(FloatArray, found.var_noisy))
+        rule: drawn_to_one((held.target - found.mean) ** 2 / cast(FloatArray, found.var_noisy))
         for rule, found in held.predictions.items()
     }
 
@@ -168,10 +168,10 @@ def left_out_scale(store: FactorStore, rule: Neighbourhood, engine: Engine, repo
     store.note(experts)
     target = committee.y[experts.leaves.numbers[rows]].double().cpu().numpy()
     mean, variance, _, noise = moments
-    return _drawn_to_one((target - mean) ** 2 / (variance + noise * committee.noise_variance))
+    return drawn_to_one((target - mean) ** 2 / (variance + noise * committee.noise_variance))
 
 
-def _drawn_to_one(squares: FloatArray) -> float:
+def drawn_to_one(squares: FloatArray) -> float:
     """Mean of squared standardised errors, drawn towards 1 as by ``SCALE_PRIOR_ROWS`` more of them."""
     return (float(squares.sum()) + SCALE_PRIOR_ROWS) / (len(squares) + SCALE_PRIOR_ROWS)
 

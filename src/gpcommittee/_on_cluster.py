@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from gpcommittee._held_out import HELD_OUT_STAGE, HeldOut, inputs_as_they_are
-from gpcommittee.aggregation import Rule
+from gpcommittee._held_out import HELD_OUT_STAGE, LEFT_OUT_STAGE, HeldOut, drawn_to_one, inputs_as_they_are
+from gpcommittee.aggregation import Neighbourhood, Rule
 from gpcommittee.cluster import (
     Cluster,
     ClusterCommittee,
@@ -18,6 +18,7 @@ from gpcommittee.cluster import (
     ShardedRows,
     divide_drawn,
     hold_out,
+    leave_out_on_cluster,
     predict_on_cluster,
 )
 from gpcommittee.distributed import RowSource, draw, place_rows
@@ -122,3 +123,36 @@ def predict_held_out_on_cluster(
     blind = replace(model, scaling=inputs_as_they_are(scaling))
     found = predict_on_cluster(rest, blind, x, rules, reporter, memory_budget=memory_budget).predictions
     return HeldOut(scaling.y_mean + scaling.y_scale * y, dict(zip(rules, found, strict=True)))
+
+
+def left_out_scale_on_cluster(
+    sharded: ShardedRows, model: Model, rule: Neighbourhood, reporter: Reporter, memory_budget: float | None
+) -> float:
+    """The factor that makes a rule's errors at training rows, each left out, as large as it says, as on one machine.
+
+    Parameters
+    ----------
+    sharded : ShardedRows
+        The experts that are made stay for predictions.
+    model : Model
+    rule : Neighbourhood
+    reporter : Reporter
+    memory_budget : float or None
+        As in ``predict_on_cluster``.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If an expert's covariance cannot be factored.
+    MemoryBudgetError
+        If a worker cannot factor an expert.
+    WorkerError
+        If a task failed for good.
+    """
+    with reporter.stage(LEFT_OUT_STAGE, 1, unit="passes") as stage:
+        found = leave_out_on_cluster(sharded, model, rule, memory_budget)
+        stage.advance()
+    if len(found.target) < FEWEST:
+        return 1.0
+    variance = found.var_latent + found.relative_noise * model.noise_variance
+    return drawn_to_one((found.target - found.mean) ** 2 / variance)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpcommittee._intervals import IntervalMixin
 from gpcommittee._on_cluster import cluster_of
 from gpcommittee.aggregation import Rule
-from gpcommittee.cluster.stream import identity_of, submitter, to_columns
+from gpcommittee.cluster.stream import identity_of, points_together, submitter, to_columns
 from gpcommittee.data import PREDICTION_COLUMNS, ColumnPlan
 from gpcommittee.distributed import RowSource, Streamed, open_points, stream_predictions
 from gpcommittee.errors import InvalidParameterError
@@ -116,4 +116,5 @@ def predict_source(
         columns=PREDICTION_COLUMNS,
         model=identity_of(rows, told, rule, known, scale, include_noise),
         reporter=model._reporter(),
+        batch_points=points_together(rule),
     )

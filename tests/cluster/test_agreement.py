@@ -42,7 +42,7 @@ def test_rules_and_hyperparameters_agree(cluster: str, changed: dict[str, Any], 
     "changed",
     [
         {"objective": "conditional"},
-        {"kernel": "auto", "partition": "random", "training_experts": 4},
+        {"kernel": "auto", "partition": "random", "training_experts": 4, "aggregation": "grbcm"},
         {"dtype": "float32", "optimizer": None},
         {"n_experts": 2, "expert_size": None, "calibration": None},
         {"n_experts": 1, "expert_size": None, "training_experts": "all"},

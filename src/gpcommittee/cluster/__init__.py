@@ -3,6 +3,7 @@
 from gpcommittee.cluster.answers import predict_on_cluster
 from gpcommittee.cluster.committee import ClusterCommittee, scatter_committee
 from gpcommittee.cluster.held_out import hold_out
+from gpcommittee.cluster.neighbourhood import leave_out_on_cluster
 from gpcommittee.cluster.rows import ArrangedOnCluster, RowsOnCluster, divide_arrays, divide_drawn
 from gpcommittee.cluster.sharded import ShardedRows, gather, scatter
 from gpcommittee.cluster.tasks import Cluster
@@ -19,6 +20,7 @@ __all__ = [
     "divide_drawn",
     "gather",
     "hold_out",
+    "leave_out_on_cluster",
     "predict_on_cluster",
     "scatter",
     "scatter_committee",

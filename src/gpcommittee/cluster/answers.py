@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
+from gpcommittee.aggregation import NPAE, AdditiveRule, Neighbourhood, Rule
+from gpcommittee.cluster.neighbourhood import prepared
 from gpcommittee.cluster.npae import chunk_size, in_one_precision, submit_npae
 from gpcommittee.cluster.predict import (
     EXPERTS_PER_TASK,
@@ -82,7 +83,8 @@ def predict_on_cluster(
     mean_only : bool
         Leave out the variances, and the work that only they need.
     memory_budget : float, optional
-        GiB that one task of NPAE may take. Default: half of a worker's memory for each of its threads.
+        GiB that one task of NPAE or of neighbourhood experts may take. Default: half of a worker's memory for each of
+        its threads.
 
     Returns
     -------
@@ -94,7 +96,7 @@ def predict_on_cluster(
     NotPositiveDefiniteError
         If an expert's covariance cannot be factored.
     MemoryBudgetError
-        If NPAE is asked for and does not fit the memory budget.
+        If NPAE or neighbourhood experts are asked for and do not fit the memory budget.
     WorkerError
         If a task failed for good.
     """
@@ -103,6 +105,10 @@ def predict_on_cluster(
     request = _Request(rows, model, X, reporter, mean_only, memory_budget)
     found: dict[int, Prediction] = {}
     numerics = Numerics()
+    for i, rule in enumerate(rules):
+        if isinstance(rule, Neighbourhood):
+            answer = _run_neighbourhood(request, rule)
+            found[i], numerics = answer.predictions[0], numerics.and_of(answer.numerics)
     nested = [i for i, rule in enumerate(rules) if isinstance(rule, NPAE)]
     additive = [i for i, rule in enumerate(rules) if isinstance(rule, AdditiveRule)]
     families = [(nested, _run_npae), (additive, _run_additive)]
@@ -124,6 +130,17 @@ def _run_additive(request: _Request, rules: Sequence[Any]) -> Answer:
         return submit_additive(rows, kept, rules, points, mean_only)
 
     return request.answer(submit, BATCH_POINTS, _n_groups(rows) + 1)
+
+
+def _run_neighbourhood(request: _Request, rule: Neighbourhood) -> Answer:
+    rows = request.rows
+    placed = prepared(rows, request.model, rule, request.memory_budget)
+    kept = rows.cluster.keep("model", request.model)
+
+    def submit(points: FloatArray) -> Future[Any]:
+        return placed.submit(kept, rule.blend, points, request.mean_only)
+
+    return request.answer(submit, placed.batch_points, placed.n_tasks)
 
 
 def _run_npae(request: _Request, rules: Sequence[Any]) -> Answer:

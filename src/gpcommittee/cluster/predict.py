@@ -20,6 +20,7 @@ from gpcommittee.cluster.sharded import ShardedRows
 from gpcommittee.cluster.worker import Model, Rows, engine_on
 from gpcommittee.experts import Committee
 from gpcommittee.prediction import FactorStore, Request
+from gpcommittee.prediction.neighbourhood import LeafStore
 from gpcommittee.prediction.predict import communication_mean, in_target_units
 from gpcommittee.prediction.request import empty_moments, write_moments
 from gpcommittee.prediction.stream import Sums, chunk_sums
@@ -52,7 +53,7 @@ class Numerics:
     in_double: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, store: FactorStore) -> Numerics:
+    def of(cls, store: FactorStore | LeafStore) -> Numerics:
         """Of a store's factors."""
         return cls(store.largest_jitter, frozenset(map(store.committee.number, store.in_double)))
 

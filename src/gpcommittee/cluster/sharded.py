@@ -119,6 +119,11 @@ class ShardedRows:
         """Number of each shard's first expert, and the number of experts at the end."""
         return np.array([*(held.first_expert for held in self.held), self.n_experts], dtype=np.int64)
 
+    @cached_property
+    def neighbourhoods(self) -> dict[str, Any]:
+        """Neighbourhood experts that are ready on the cluster, by what they depend on beside these rows."""
+        return {}
+
     def units(self, most: int) -> Iterator[Unit]:
         """All experts but the communication expert, at most so many at a time, in their order."""
         for shard, held in zip(self.placed.shards, self.held, strict=True):

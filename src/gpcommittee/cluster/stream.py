@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from gpcommittee.aggregation import NPAE, AdditiveRule, Rule
+from gpcommittee.aggregation import NPAE, AdditiveRule, Neighbourhood, Rule
 from gpcommittee.cluster.answers import npae_chunk
+from gpcommittee.cluster.neighbourhood import MANY_POINTS, prepared
 from gpcommittee.cluster.npae import submit_npae
 from gpcommittee.cluster.predict import Answer, joined_answers, submit_additive
 from gpcommittee.cluster.sharded import ShardedRows, digests
 from gpcommittee.cluster.tasks import Refusal
 from gpcommittee.cluster.worker import Model
 from gpcommittee.data import prediction_columns
+from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.prediction import scaled
 from gpcommittee.records import FloatArray
 from gpcommittee.training.checkpoint import fingerprint
 
 if TYPE_CHECKING:
     from distributed import Future
+
+
+def points_together(rule: Rule) -> int:
+    """Test points that are predicted together: more where factors may have to be made again for each batch."""
+    return MANY_POINTS if isinstance(rule, Neighbourhood) else BATCH_POINTS
 
 
 def submitter(
@@ -34,7 +41,7 @@ def submitter(
     model : Model
     rule : Rule
     memory_budget : float or None
-        GiB that one task of NPAE may take.
+        GiB that one task of NPAE or of neighbourhood experts may take.
 
     Returns
     -------
@@ -44,12 +51,16 @@ def submitter(
     Raises
     ------
     MemoryBudgetError
-        If NPAE does not fit the memory budget.
+        If NPAE or neighbourhood experts do not fit the memory budget.
     """
     cluster = rows.cluster
     if isinstance(rule, AdditiveRule):
         kept, chosen = cluster.keep("model", model), [rule]
         return lambda points, n_points: submit_additive(rows, kept, chosen, points, mean_only=False)
+    if isinstance(rule, Neighbourhood):
+        kept, blend = cluster.keep("model", model), rule.blend
+        placed = prepared(rows, model, rule, memory_budget)
+        return lambda points, n_points: placed.submit(kept, blend, points, mean_only=False)
     nested = cast(NPAE, rule)
     sound, size = npae_chunk(rows, model, memory_budget)
     kept = cluster.keep("model", sound)

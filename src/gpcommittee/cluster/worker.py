@@ -75,7 +75,7 @@ class Model:
             first_expert = shard.first_expert + first
         kernel = on_device(self.kernel, self.device)
         return Committee(
-            kernel, self.hyperparameters, _tensor(kernel, X), _tensor(kernel, y), offsets, first_expert=first_expert
+            kernel, self.hyperparameters, tensor_of(kernel, X), tensor_of(kernel, y), offsets, first_expert=first_expert
         )
 
 
@@ -91,15 +91,15 @@ def engine_on(device: str) -> SerialEngine:
 
 def block_of(kernel: KernelFunction, rows: Rows) -> Block:
     """The communication set as an expert's block."""
-    return _tensor(kernel, rows[0]), _tensor(kernel, rows[1])
+    return tensor_of(kernel, rows[0]), tensor_of(kernel, rows[1])
 
 
 def blocks_of(kernel: KernelFunction, shard: Shard, experts: tuple[int, ...]) -> list[Block]:
     """Blocks of some of a shard's experts, counted from 0 in the shard."""
     rows = [slice(int(shard.offsets[e]), int(shard.offsets[e + 1])) for e in experts]
-    return [(_tensor(kernel, shard.X[one]), _tensor(kernel, shard.y[one])) for one in rows]
+    return [(tensor_of(kernel, shard.X[one]), tensor_of(kernel, shard.y[one])) for one in rows]
 
 
-def _tensor(kernel: KernelFunction, values: FloatArray) -> torch.Tensor:
+def tensor_of(kernel: KernelFunction, values: FloatArray) -> torch.Tensor:
     """A copy: what Dask hands over cannot be written to, of which PyTorch warns."""
     return torch.tensor(values, dtype=kernel.dtype, device=kernel.device)

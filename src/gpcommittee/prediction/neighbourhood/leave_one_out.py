@@ -6,10 +6,12 @@ many points.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gpcommittee.engines import Engine
 from gpcommittee.experts.neighbourhood import leave_one_out_moments, neighbourhood_moments, without
@@ -38,9 +40,20 @@ def left_out_rows(leaves: Leaves) -> IntArray:
     ----------
     leaves : Leaves
     """
+    return draw_left_out(leaves.n_leaves, lambda chosen: [leaves.own(int(leaf)) for leaf in chosen])
+
+
+def draw_left_out(n_leaves: int, rows_of: Callable[[IntArray], Sequence[IntArray]]) -> IntArray:
+    """Draw rows to leave out, at random from a few leaves, ascending.
+
+    Parameters
+    ----------
+    n_leaves : int
+    rows_of : callable
+        From numbers of leaves to the rows of each.
+    """
     generator = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(DRAW,)))
-    chosen = generator.permutation(leaves.n_leaves)[:MOST_LEAVES]
-    places = np.concatenate([leaves.own(int(leaf)) for leaf in chosen])
+    places = np.concatenate(rows_of(generator.permutation(n_leaves)[:MOST_LEAVES]))
     return np.sort(generator.permutation(places)[:MOST_ROWS])
 
 
@@ -83,21 +96,40 @@ def leave_one_out(blend: int, store: LeafStore, rows: IntArray, engine: Engine, 
     return blended(shares.weights, asked)
 
 
-@torch.no_grad()
 def _of_leaf(store: LeafStore, rows: IntArray, task: LeafTask) -> FloatArray:
-    """An expert's moments at some rows: left out of it where it holds them, as at any point where it does not."""
-    factor, leaves = store.factor(task.leaf), store.leaves
-    asked = rows[task.points]
+    leaves, asked = store.leaves, rows[task.points]
+    x = store.committee.X[leaves.numbers[asked]].to(store.committee.kernel.dtype)
+    return left_out_moments(store, task.leaf, leaves.numbers[asked], x, leaves.points[asked])
+
+
+@torch.no_grad()
+def left_out_moments(store: LeafStore, leaf: int, numbers: IntArray, x: Tensor, spread: FloatArray) -> FloatArray:
+    """An expert's moments at some rows: left out of it where it holds them, as at any point where it does not.
+
+    Parameters
+    ----------
+    store : LeafStore
+    leaf : int
+    numbers : ndarray of int64, shape (n,)
+        Of the rows in the committee; -1 for those that it does not hold.
+    x : Tensor, shape (n, n_features)
+        Their standardised inputs.
+    spread : ndarray, shape (n, n_features)
+        The same in the kernel's metric.
+
+    Returns
+    -------
+    ndarray, shape (3, n)
+        Mean, latent variance and noise.
+    """
+    factor = store.factor(leaf)
     order = np.argsort(factor.rows)
-    numbers = leaves.numbers[asked]
     places = order[np.searchsorted(factor.rows, numbers, sorter=order).clip(max=len(order) - 1)]
     known = factor.rows[places] == numbers
-    found = np.zeros((3, len(asked)))
+    found = np.zeros((3, len(numbers)))
     if known.any():
-        spread = leaves.points[asked[known]]
-        found[:, known] = as_rows(leave_one_out_moments(store.committee, factor, places[known], spread))
+        found[:, known] = as_rows(leave_one_out_moments(store.committee, factor, places[known], spread[known]))
     if not known.all():
-        others = asked[~known]
-        x = store.committee.X[leaves.numbers[others]].to(store.committee.kernel.dtype)
-        found[:, ~known] = as_rows(neighbourhood_moments(store.committee, factor, x, leaves.points[others]))
+        others = torch.from_numpy(~known)
+        found[:, ~known] = as_rows(neighbourhood_moments(store.committee, factor, x[others], spread[~known]))
     return found

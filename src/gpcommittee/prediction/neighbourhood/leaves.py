@@ -13,6 +13,7 @@ from gpcommittee.aggregation.neighbourhood import NeighbourhoodSizes
 from gpcommittee.experts import Committee
 from gpcommittee.kernels import input_scales
 from gpcommittee.partition.leaves import cut_leaves
+from gpcommittee.prediction.neighbourhood.nearest import nearest_rows
 from gpcommittee.records import FloatArray, IntArray
 
 MIDDLE = 2
@@ -32,7 +33,8 @@ class Leaves:
     numbers : ndarray of int64, shape (n_rows,)
         Their numbers in the committee.
     order : ndarray of int64
-        Places of the rows that leaves hold, leaf after leaf; the others are the communication set, at the beginning.
+        Places of the rows that leaves hold, leaf after leaf, then of rows that leaves elsewhere hold; the others are
+        the communication set, at the beginning.
     bounds : ndarray of int64, shape (n_leaves + 1,)
         Leaf ``l`` holds ``order[bounds[l]:bounds[l + 1]]``.
     experts : ndarray of int64, shape (n_leaves,)
@@ -55,15 +57,25 @@ class Leaves:
 
     @cached_property
     def leaf_of(self) -> IntArray:
-        """Leaf of each row, shape (n_rows,); -1 for rows of the communication set."""
+        """Leaf of each row, shape (n_rows,); -1 for rows of the communication set and of leaves elsewhere."""
         found = np.full(len(self.points), -1, dtype=np.int64)
-        found[self.order] = np.repeat(np.arange(self.n_leaves), np.diff(self.bounds))
+        found[self.order[: self.bounds[-1]]] = np.repeat(np.arange(self.n_leaves), np.diff(self.bounds))
         return found
 
     @cached_property
     def tree(self) -> cKDTree:
         """Of the rows that leaves hold, in their order."""
         return cKDTree(self.points[self.order])
+
+    @cached_property
+    def others(self) -> IntArray:
+        """Places of the rows of the communication set that not every expert holds."""
+        return np.arange(self.sizes.communication, len(self.points) - len(self.order), dtype=np.int64)
+
+    @cached_property
+    def tree_of_others(self) -> cKDTree:
+        """Of the same."""
+        return cKDTree(self.points[self.others])
 
     def own(self, leaf: int) -> IntArray:
         """Places of a leaf's own rows."""
@@ -75,7 +87,7 @@ class Leaves:
         return found
 
     def nearest(self, points: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
-        """The nearest rows that leaves hold, at most all.
+        """The nearest rows that leaves hold, at most all, of equals those with the lower places.
 
         Parameters
         ----------
@@ -89,8 +101,7 @@ class Leaves:
             Ascending along each line.
         places : ndarray of int64, shape (n_points, k)
         """
-        distances, found = self.tree.query(points, k=np.arange(1, min(k, len(self.order)) + 1))
-        return distances, self.order[found]
+        return nearest_rows(self.tree, self.order, points, k)
 
     def rows_of(self, leaf: int) -> tuple[IntArray, int]:
         """Rows of a leaf's expert: communication rows, neighbours from far to near, own rows.
@@ -112,18 +123,20 @@ class Leaves:
         wanted = min(self.sizes.n_rows - n_common - len(own), len(self.points) - n_common - len(own))
         if wanted <= 0:
             return np.concatenate([common, own]), len(own)
-        centre = self.points[own].mean(axis=0)
-        candidates = self._candidates(leaf, centre, wanted)
-        far = np.square(self.points[candidates] - centre).sum(axis=1)
-        neighbours = candidates[np.lexsort((candidates, far))[:wanted]][::-1]
+        neighbours = self._neighbours(leaf, self.points[own].mean(axis=0), wanted)[::-1]
         return np.concatenate([common, neighbours, own]), min(MIDDLE * len(own), len(own) + wanted)
 
-    def _candidates(self, leaf: int, centre: FloatArray, wanted: int) -> IntArray:
-        """Rows among which the nearest neighbours of a leaf are: of other leaves, and of the communication set."""
+    def _neighbours(self, leaf: int, centre: FloatArray, wanted: int) -> IntArray:
+        """The nearest rows of other leaves and of the communication set, from near to far."""
         size = int(self.bounds[leaf + 1] - self.bounds[leaf])
-        others = np.arange(self.sizes.communication, len(self.points) - len(self.order), dtype=np.int64)
-        _, found = self.nearest(centre[None], wanted + size)
-        return np.concatenate([others, found[0][self.leaf_of[found[0]] != leaf]])
+        distances, places = (found[0] for found in self.nearest(centre[None], wanted + size))
+        foreign = self.leaf_of[places] != leaf
+        distances, places = distances[foreign], places[foreign]
+        if len(self.others) > 0:
+            more = nearest_rows(self.tree_of_others, self.others, centre[None], wanted)
+            distances, places = np.append(distances, more[0]), np.append(places, more[1])
+        nearest: IntArray = places[np.lexsort((places, distances))[:wanted]]
+        return nearest
 
 
 def find_leaves(committee: Committee, sizes: NeighbourhoodSizes) -> Leaves:
@@ -141,9 +154,8 @@ def find_leaves(committee: Committee, sizes: NeighbourhoodSizes) -> Leaves:
     offsets = committee.offsets
     numbers = np.arange(offsets[-1]) if committee.kept is None else committee.kept
     X = committee.X if committee.kept is None else committee.X[committee.kept]
-    found = input_scales(committee.kernel, committee.hyperparameters.kernel, committee.block(0)[0])
-    scales = np.ones(X.shape[1]) if found is None else found
-    points = X.double().cpu().numpy() / scales
+    scales = scales_in_metric(committee)
+    points = np.ascontiguousarray(X.double().cpu().numpy() / scales)
     first = 1 if committee.n_experts > 1 and sizes.n_rows < len(points) else 0
     sizes = replace(sizes, communication=min(sizes.communication, int(offsets[first])))
     if sizes.leaf_size >= len(points):
@@ -151,3 +163,10 @@ def find_leaves(committee: Committee, sizes: NeighbourhoodSizes) -> Leaves:
         return Leaves(scales, points, numbers, order, bounds, np.zeros(1, dtype=np.int64), sizes)
     order, bounds, experts = cut_leaves(points, offsets[first:], sizes.leaf_size)
     return Leaves(scales, points, numbers, order, bounds, experts + first, sizes)
+
+
+def scales_in_metric(committee: Committee) -> FloatArray:
+    """By which inputs are divided in the kernel's metric, as the communication expert's rows tell, shape (D,)."""
+    X, _ = committee.block(0)
+    found = input_scales(committee.kernel, committee.hyperparameters.kernel, X)
+    return np.ones(X.shape[1]) if found is None else found

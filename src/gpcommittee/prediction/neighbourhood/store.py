@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from functools import cached_property, partial
 from threading import Lock
 
@@ -29,28 +30,40 @@ class LeafStore:
         Of its rows.
     calibrated : bool
         Whether variances are multiplied by a local scale.
+    budget : float, default=0
+        Bytes that kept factors may take.
 
     Attributes
     ----------
     budget : float
-        Bytes that kept factors may take; may be changed between predictions.
+        May be changed between predictions.
     largest_jitter : float
         Largest jitter that a factor needed so far, as a share of the mean prior variance.
     in_double : set of int
         Experts with a leaf whose factor float32 could not hold and float64 did.
     """
 
-    def __init__(self, committee: Committee, leaves: Leaves, calibrated: bool) -> None:
+    def __init__(self, committee: Committee, leaves: Leaves, calibrated: bool, budget: float = 0.0) -> None:
         self.committee = committee
         self.leaves = leaves
         self.calibrated = calibrated
-        self.budget = 0.0
+        self.budget = budget
         self.largest_jitter = 0.0
         self.in_double: set[int] = set()
         self._kept: OrderedDict[int, NeighbourhoodFactor] = OrderedDict()
         self._used = 0.0
         self._lock = Lock()
         self._memory = ScratchPool()
+
+    def __reduce__(self) -> tuple[type[LeafStore], tuple[Committee, Leaves, bool, float]]:
+        """Pickled without the kept factors and trees, which can be made again."""
+        return LeafStore, (replace(self.committee), replace(self.leaves), self.calibrated, self.budget)
+
+    def __sizeof__(self) -> int:
+        """Bytes of its rows and of the factors that it may come to keep, by which Dask decides what to move."""
+        itemsize, n_leaves = self.committee.kernel.dtype.itemsize, self.leaves.n_leaves
+        factors = n_leaves * itemsize * float(max(self.sizes.n_rows, self.sizes.leaf_size)) ** 2
+        return int(4 * self.leaves.points.nbytes + min(self.budget, factors))
 
     @property
     def sizes(self) -> NeighbourhoodSizes:
