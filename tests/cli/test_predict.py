@@ -96,10 +96,12 @@ def test_what_is_said(model: Path, tmp_path: Path) -> None:
     assert text.endswith("out.csv; 2 of them empty, for rows with missing values.\n")
 
 
-def test_progress_moves_within_a_batch(model: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_moves_within_a_batch(train: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "grbcm.gpc"
+    run("fit", train, "--target", "y", "--out", model, *FIT, "--aggregation", "grbcm", "--quiet")
     monkeypatch.setattr(progress, "PLAIN_INTERVAL", 0.0)
     monkeypatch.setattr(stream, "CHUNK", 10)
-    text = run("predict", model, new, "--out", tmp_path / "out.csv", "--jobs", "1", "--aggregation", "grbcm").output
+    text = run("predict", model, new, "--out", tmp_path / "out.csv", "--jobs", "1").output
     assert [line.split(" rows")[0] for line in text.splitlines()[:3]] == [
         "predict: 10 of 50",
         "predict: 20 of 50",
