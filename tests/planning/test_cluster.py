@@ -17,8 +17,8 @@ RATE = 3e10
 
 
 def plan(n_rows: int, n_workers: int = 8, n_test: int = 10**6, **settings: Any) -> ClusterPlan:
-    """Of a fit without calibration, unless the settings say otherwise."""
-    chosen: dict[str, Any] = {"calibration": None, **settings}
+    """Of a fit by GRBCM without calibration, unless the settings say otherwise."""
+    chosen: dict[str, Any] = {"calibration": None, "aggregation": "grbcm", **settings}
     return plan_cluster(n_rows, 10, n_test, n_workers=n_workers, machine_rate=RATE, **chosen)
 
 
@@ -74,6 +74,25 @@ def test_points_that_wait_are_shared_by_the_workers_and_no_more_than_there_are()
 
 def test_calibration_takes_a_part_of_the_time_of_a_fit() -> None:
     assert plan(10**8, 200, calibration="held_out").fit_seconds > plan(10**8, 200).fit_seconds
+
+
+def test_neighbourhood_experts_stay_with_their_shards_and_answer_for_points() -> None:
+    made, summed = plan(10**8, 200, aggregation="neighbourhood"), plan(10**8, 200)
+    moved = made.traffic
+    assert (moved.batch_points, moved.batch_tasks) == (2**16, 3 * 256 + 4)
+    assert (summed.traffic.batch_points, summed.traffic.halo_bytes) == (16_384, 0.0)
+    assert moved.shuffle_bytes == summed.traffic.shuffle_bytes
+    assert 8e8 * 11 < moved.halo_bytes <= 3 * 8e8 * 11
+    assert made.predict_seconds < summed.predict_seconds / 100
+    assert made.worker_memory < 2 * summed.worker_memory
+    assert plan(10**8, 200, aggregation="neighbourhood", calibration="held_out").fit_seconds > made.fit_seconds
+
+
+def test_one_worker_holds_all_rows_of_the_exact_process() -> None:
+    made = plan(3000, 2, aggregation="neighbourhood")
+    assert (made.traffic.batch_tasks, made.traffic.batch_points) == (1, 4096)
+    assert made.traffic.halo_bytes == 3000 * 11 * 8 / 2
+    assert plan(3000, 1, aggregation="neighbourhood").traffic.halo_bytes == 0.0
 
 
 def test_settings_are_those_of_a_plan() -> None:

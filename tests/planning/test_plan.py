@@ -26,7 +26,7 @@ def plan(n_rows: int = 10_000, n_features: int = 8, n_test: int = 1_000_000, **s
 
 
 def test_plan_of_ten_thousand_rows_and_a_million_test_rows() -> None:
-    made = plan(n_experts=16)
+    made = plan(n_experts=16, aggregation="grbcm")
     assert (made.n_experts, made.expert_size, made.communication_size, made.n_workers) == (16, 625, 625, 1)
     assert made.factor_bytes == 8 * 625**2 * (1 + 15 * 2)
     assert made.factors_kept
@@ -109,7 +109,7 @@ def test_the_conditional_objective_takes_longer_the_larger_the_communication_set
     [
         ({"n_rows": 10_000, "expert_size": 500}, {"n_rows": 30_000, "expert_size": 500}),
         ({"n_features": 2}, {"n_features": 50}),
-        ({"expert_size": 200}, {"expert_size": 900}),
+        ({"expert_size": 200, "aggregation": "grbcm"}, {"expert_size": 900, "aggregation": "grbcm"}),
         ({"kernel": "squared_exponential"}, {"kernel": "matern32"}),
         ({"partition": "tree"}, {"partition": "kmeans"}),
         ({"machine_rate": 2 * RATE}, {"machine_rate": RATE}),
@@ -123,7 +123,7 @@ def test_more_to_do_takes_longer_and_as_much_memory(smaller: dict[str, Any], lar
 
 
 def test_test_rows_concern_the_prediction_alone() -> None:
-    none, some, many = plan(n_test=0), plan(n_test=10**4), plan(n_test=10**6)
+    none, some, many = (plan(n_test=n_test, aggregation="grbcm") for n_test in (0, 10**4, 10**6))
     assert none.fit_seconds == some.fit_seconds == many.fit_seconds
     assert none.fit_memory == some.fit_memory == many.fit_memory
     assert 0 < none.predict_seconds < some.predict_seconds < many.predict_seconds
@@ -162,12 +162,17 @@ def test_budget_decides_whether_factors_are_kept() -> None:
 @pytest.mark.parametrize(
     ("settings", "available", "advice"),
     [
-        ({}, 1e9, "Nothing to change"),
+        ({"aggregation": "grbcm"}, 1e9, "Nothing to change"),
         ({"n_test": 10**7}, 1e9, "exceeds the 0.931 GiB of this machine"),
-        ({"n_rows": 10**6, "memory_budget": 1.0}, 1e12, "Factors of 7.45 GiB exceed the memory budget of 1 GiB"),
+        (
+            {"n_rows": 10**6, "memory_budget": 1.0, "aggregation": "grbcm"},
+            1e12,
+            "Factors of 7.45 GiB exceed the memory budget of 1 GiB",
+        ),
+        ({"n_rows": 10**6, "memory_budget": 1.0}, 1e12, "or choose fewer rows for each, Neighbourhood(n_rows=...)."),
         ({"n_rows": 10**6, "expert_size": 4000, "memory_budget": 1e3}, 1e12, "Half of expert_size=4000 would take"),
         ({"n_rows": 10**8, "memory_budget": 1e4, "training_experts": "all"}, 1e15, "give it a checkpoint"),
-        ({"n_experts": 1000}, 1e12, "Experts of at most 10 rows know little"),
+        ({"n_experts": 1000, "aggregation": "grbcm"}, 1e12, "Experts of at most 10 rows know little"),
     ],
 )
 def test_advice(settings: dict[str, Any], available: float, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +200,7 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
         ({"memory_budget": 0}, "memory_budget must be a finite number above 0 or None, got 0"),
         ({"machine_rate": float("inf")}, "machine_rate must be a finite number above 0 or None, got inf"),
         ({"machine_rate": True}, "machine_rate must be a finite number above 0 or None, got True"),
+        ({"partition": "random"}, "a random partition scatters them; plan for partition='tree'"),
         ({"aggregation": "mean"}, "Unknown aggregation 'mean'"),
         ({"kernel": "periodic"}, "kernel must be one of"),
     ],
@@ -202,6 +208,11 @@ def test_advice(settings: dict[str, Any], available: float, advice: str, monkeyp
 def test_settings_that_are_not_allowed(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         plan(**settings)
+
+
+def test_the_default_is_the_rule_that_auto_prefers() -> None:
+    assert plan() == plan(aggregation="neighbourhood") == plan(aggregation="auto")
+    assert plan(partition="random", aggregation="auto") == plan(partition="random", aggregation="grbcm")
 
 
 def test_plan_is_made_of_plain_numbers() -> None:

@@ -14,8 +14,8 @@ GENERATOR = np.random.default_rng(0)
 def sizes_of_a_fit(n_rows: int, n_features: int, n_experts: int, settings: dict[str, Any]) -> list[int]:
     X = GENERATOR.standard_normal((n_rows, n_features))
     y = np.sin(X).sum(axis=1) + 0.1 * GENERATOR.standard_normal(n_rows)
-    standard = {"kernel": "squared_exponential", "n_experts": n_experts, "random_state": 0, "n_jobs": 1}
-    model = CommitteeRegressor(**{**standard, **settings}).fit(X, y)
+    standard = {"kernel": "squared_exponential", "aggregation": "grbcm", "n_experts": n_experts, "random_state": 0}
+    model = CommitteeRegressor(**{**standard, "n_jobs": 1, **settings}).fit(X, y)
     assert model.training_ is not None
     return [stage.n_experts for stage in model.training_.stages]
 

@@ -40,7 +40,7 @@ def plan(
     ] = None,
     output: Output = Format.TABLE,
     kernel: options.Kernel = KernelName.AUTO,
-    aggregation: options.Aggregation = AggregationName.GRBCM,
+    aggregation: options.Aggregation = AggregationName.NEIGHBOURHOOD,
     n_experts: options.NExperts = None,
     expert_size: options.ExpertSize = None,
     communication_size: options.CommunicationSize = None,

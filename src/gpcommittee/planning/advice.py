@@ -11,18 +11,21 @@ LARGE_EXPERT = 1000
 SMALL_EXPERT = 100
 
 
-def advise(*, peak: float, factors: FactorPlan, budget: float, fit_seconds: float, expert_size: int) -> str:
+def advise(
+    *, peak: float, factors: FactorPlan, budget: float, fit_seconds: float, expert_size: int, by_leaves: bool = False
+) -> str:
     """The first thing to change, if anything: memory, then factors, then time."""
     available = usable_memory()
+    smaller = "fewer rows for each, Neighbourhood(n_rows=...)" if by_leaves else "a smaller expert_size"
     if peak > available:
         return (
-            f"Peak memory of {_gib(peak)} exceeds the {_gib(available)} of this machine: choose a smaller expert_size, "
-            "memory_budget or n_jobs, or predict the test rows in parts."
+            f"Peak memory of {_gib(peak)} exceeds the {_gib(available)} of this machine: choose a smaller "
+            f"memory_budget or n_jobs, {smaller}, or predict the test rows in parts."
         )
     if not factors.kept:
         return (
             f"Factors of {_gib(factors.total)} exceed the memory budget of {_gib(budget)}, so every call to predict "
-            "computes them again: predict many rows in one call, raise memory_budget or choose a smaller expert_size."
+            f"computes them again: predict many rows in one call, raise memory_budget or choose {smaller}."
         )
     if fit_seconds > LONG_FIT_SECONDS and expert_size > LARGE_EXPERT:
         return f"Half of expert_size={expert_size} would take about a quarter of the time."

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from gpcommittee.aggregation import Rule
+from gpcommittee.aggregation import Neighbourhood, Rule, make_rule
+from gpcommittee.errors import InvalidParameterError
 from gpcommittee.experts.held_out import FACTORS_AT_ONCE, n_held_out
 from gpcommittee.partition import PartitionSizes
 from gpcommittee.partition.sizes import balanced_offsets
@@ -61,11 +62,31 @@ class Case:
 
 
 def held_out_case(case: Case) -> Case | None:
-    """Rows that a fit predicts without knowing them, to calibrate; None where it does not."""
+    """Rows that a fit predicts without knowing them, to calibrate; None where it does not, or leaves others out."""
     n_rows = n_held_out(int(case.sizes.sum()))
-    if not case.calibrates or n_rows == 0 or len(case.sizes) == 1:
+    if isinstance(case.rule, Neighbourhood) or not case.calibrates or n_rows == 0 or len(case.sizes) == 1:
         return None
     return replace(case, n_test=n_rows, budget=min(case.budget, FACTORS_AT_ONCE))
+
+
+def planned_rule(aggregation: str | Rule, partition: str) -> Rule:
+    """The rule that is planned: for "auto", the one that is preferred of those that suit the partition.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no such rule, or it cannot predict from the partition.
+    """
+    scattered = partition == "random"
+    if isinstance(aggregation, str) and aggregation == "auto":
+        return make_rule("grbcm" if scattered else "neighbourhood")
+    rule = make_rule(aggregation)
+    if scattered and isinstance(rule, Neighbourhood):
+        raise InvalidParameterError(
+            "aggregation='neighbourhood' predicts from neighbouring rows, and a random partition scatters them; plan "
+            "for partition='tree', or choose aggregation='grbcm'."
+        )
+    return rule
 
 
 def expected_sizes(n_rows: int, sizes: PartitionSizes, partition: str) -> FloatArray:

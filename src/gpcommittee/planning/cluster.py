@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from gpcommittee.aggregation import NPAE
+from gpcommittee.aggregation import NPAE, Neighbourhood
 from gpcommittee.choices import check_count
 from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.distributed.divide import check_method
 from gpcommittee.distributed.stream import IN_FLIGHT
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.planning.case import Case
+from gpcommittee.planning.leaf_traffic import DOUBLE, leaf_held_bytes, row_bytes
 from gpcommittee.planning.memory import INTERPRETER_BYTES, LIVE_ARRAYS
+from gpcommittee.planning.neighbourhood import leaf_factor_work, leaf_moments_work, leaf_sizes, leaves_asked
 from gpcommittee.planning.plan import planned_case, planned_rate
 from gpcommittee.planning.stages import PlannedStage, Training, typical_stages
 from gpcommittee.planning.traffic import (
-    DOUBLE,
     FAN_IN,
     SUM_VALUES,
     Traffic,
     evaluation_bytes,
     evaluation_tasks,
-    row_bytes,
     traffic,
 )
 from gpcommittee.planning.work import additive_work, calibrating_work, factor_work, objective_work
@@ -77,7 +77,7 @@ class ClusterPlan:
     evaluation_bytes : float
         That the client sends and receives for it; it does not grow with the number of rows.
     batch_flops : float
-        Of a batch of 16,384 test points, factors included.
+        Of a batch of test points, factors included.
     worker_memory, client_memory, scheduler_memory : float
         Bytes at the peak of each worker, of the client, and of the scheduler.
     stages : tuple of PlannedStage
@@ -152,13 +152,13 @@ def plan_cluster(
     --------
     >>> plan = plan_cluster(10**8, 10, n_workers=200, machine_rate=3e10)
     >>> f"{plan.worker_memory / 2**30:.1f} GiB per worker, {plan.evaluation_bytes / 1e6:.1f} MB per evaluation"
-    '0.7 GiB per worker, 1.1 MB per evaluation'
+    '1.2 GiB per worker, 1.1 MB per evaluation'
     """
     check_count("n_workers", n_workers)
     check_method(settings.get("partition", "tree"))
     case, training = planned_case(n_rows, n_features, n_test, **{**settings, "n_jobs": 1})
     if isinstance(case.rule, NPAE):
-        raise InvalidParameterError("A cluster is planned for additive rules; NPAE takes N^2 flops per test point.")
+        raise InvalidParameterError("A cluster is planned for all rules but one; NPAE takes N^2 flops per test point.")
     rate = planned_rate(machine_rate, 1, settings.get("dtype", "float64"))
     return _plan(case, training, int(n_workers), rate, network_rate)
 
@@ -182,13 +182,13 @@ def _plan(case: Case, training: Training, n_workers: int, rate: float, network_r
         evaluation_tasks=tasks,
         evaluation_bytes=evaluation_bytes(tasks, case.n_features + 1),
         batch_flops=batch,
-        worker_memory=_worker_memory(case, training, n_workers),
+        worker_memory=_worker_memory(case, training, moved, n_workers),
         client_memory=INTERPRETER_BYTES + DASK_BYTES + 3 * moved.sample_bytes + 8.0 * len(case.sizes),
         scheduler_memory=INTERPRETER_BYTES + DASK_BYTES + TASK_RECORD_BYTES * moved.shuffle_tasks,
         stages=stages,
         fit_seconds=_fit_seconds(case, training, stages, moved, n_workers, rate, network_rate),
         predict_seconds=case.n_test
-        / BATCH_POINTS
+        / moved.batch_points
         * (compute / min(n_workers, width) + moved.batch_bytes / (n_workers * network_rate)),
         training_width=tasks,
         prediction_width=width,
@@ -211,6 +211,7 @@ def _fit_seconds(
     dividing = moved.shuffle_bytes / (n_workers * network_rate) + moved.shuffle_tasks * PIECE_SECONDS
     dividing += n_rows * DIVIDING_SECONDS / n_workers
     calibrating = sum(work.seconds(rate, 1) for work in calibrating_work(case)) / n_workers
+    calibrating += moved.halo_bytes / (n_workers * network_rate)
     training_seconds = sum(_stage_seconds(case, stage, moved, n_workers, rate) for stage in stages)
     return divisions * dividing + training_seconds + calibrating
 
@@ -225,23 +226,30 @@ def _stage_seconds(case: Case, stage: PlannedStage, moved: Traffic, n_workers: i
 
 def _batch(case: Case, moved: Traffic, rate: float) -> tuple[float, float]:
     """Operations and one worker's seconds of a batch, in which every task factors its experts anew."""
-    one = replace(case, n_test=BATCH_POINTS)
+    one = replace(case, n_test=moved.batch_points)
+    if isinstance(case.rule, Neighbourhood):
+        n_factors = leaves_asked(one) if leaf_sizes(one).n_leaves > 1 else 0.0
+        leaves = leaf_moments_work(one), leaf_factor_work(one, n_factors)
+        return sum(part.flops for part in leaves), sum(part.seconds(rate, 1) for part in leaves)
     parts = additive_work(one), factor_work(one)
     again = (moved.batch_tasks - 1) * float(case.sizes[0]) ** 3
     flops = sum(part.flops for part in parts) + again
     return flops, sum(part.seconds(rate, 1) for part in parts) + again / rate
 
 
-def _worker_memory(case: Case, training: Training, n_workers: int) -> float:
+def _worker_memory(case: Case, training: Training, moved: Traffic, n_workers: int) -> float:
     """The largest of dividing, training and predicting, evenly spread."""
     rows, live = row_bytes(case) / n_workers, LIVE_ARRAYS[case.kernel]
     c, m = float(case.sizes[0]), float(case.sizes.max())
     dividing = (COPIES_DIVIDING if training.learns_metric else COPIES_DIVIDING - 1) * rows
     learning = COPIES_TRAINING * rows + case.itemsize * live.gradient * m**2
+    at_once = min(case.n_test, (IN_FLIGHT + 1) * moved.batch_points)
+    waiting = COPIES_PREDICTING * at_once * case.n_features * DOUBLE / n_workers
+    if isinstance(case.rule, Neighbourhood):
+        predicting = rows + leaf_held_bytes(case, moved.n_shards, n_workers) + waiting
+        return INTERPRETER_BYTES + DASK_BYTES + max(dividing, learning, predicting)
     factors = case.itemsize * (c**2 + EXPERT_BLOCK * m * (m + c))
     points = BATCH_POINTS * (case.n_features * DOUBLE + (FAN_IN + 1) * SUM_VALUES * case.itemsize)
-    at_once = min(case.n_test, (IN_FLIGHT + 1) * BATCH_POINTS)
-    waiting = COPIES_PREDICTING * at_once * case.n_features * DOUBLE / n_workers
     chunk = case.itemsize * CHUNK * (live.moments * m + c)
     predicting = rows + factors + points + waiting + chunk
     return INTERPRETER_BYTES + DASK_BYTES + max(dividing, learning, predicting)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpcommittee.aggregation import NPAE, Experts
+from gpcommittee.aggregation import NPAE, Experts, Neighbourhood
 from gpcommittee.planning.case import Case
+from gpcommittee.planning.neighbourhood import leaf_bytes, leaf_sizes, leaves_asked, leaves_left_out
 from gpcommittee.prediction.factors import expert_blocks
 from gpcommittee.records import FloatArray
 
@@ -36,6 +37,8 @@ class FactorPlan:
 
 def plan_factors(case: Case) -> FactorPlan:
     """Factors of the case's experts for its rule; the communication expert's is always kept and not budgeted."""
+    if isinstance(case.rule, Neighbourhood):
+        return plan_leaf_factors(case, max(leaves_asked(case), leaves_left_out(case)))
     communication, others = case.itemsize * float(case.sizes[0]) ** 2, _others(case)
     at_once = isinstance(case.rule, NPAE)
     groups = [float(others.sum())] if at_once else _groups(others, case.budget)
@@ -45,6 +48,13 @@ def plan_factors(case: Case) -> FactorPlan:
         n_groups=len(groups),
         resident=communication + max(*groups, min(float(others.sum()), case.budget)),
     )
+
+
+def plan_leaf_factors(case: Case, n_needed: float) -> FactorPlan:
+    """Factors of neighbourhood experts, of which so many are needed."""
+    one, n_leaves = leaf_bytes(case), leaf_sizes(case).n_leaves
+    kept = n_leaves * one <= case.budget
+    return FactorPlan(n_leaves * one, kept, 1, min(n_needed * one, case.budget))
 
 
 def _others(case: Case) -> FloatArray:

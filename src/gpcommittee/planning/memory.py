@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from types import MappingProxyType
 
-from gpcommittee.aggregation import NPAE
+from gpcommittee.aggregation import NPAE, Neighbourhood
 from gpcommittee.engines.threads import IN_FLIGHT_PER_WORKER
 from gpcommittee.planning.case import Case, held_out_case
-from gpcommittee.planning.factors import FactorPlan, plan_factors
+from gpcommittee.planning.factors import FactorPlan, plan_factors, plan_leaf_factors
+from gpcommittee.planning.neighbourhood import leaf_rows_bytes, leaf_worker_bytes, leaves_left_out, portion_bytes
 from gpcommittee.planning.nested import nested_worker_bytes
 from gpcommittee.prediction.stream import CHUNK
 
@@ -20,6 +21,9 @@ PyTorch, 100 SciPy's statistics and pandas, which scikit-learn imports), 45 at f
 ALLOCATOR_OVERHEAD = 1.2
 """Memory that factors take against their size: the temporary arrays between them leave holes in the heap. Measured 1.0
 with experts of 625 rows, 1.2 with 512."""
+
+FORGOTTEN_OVERHEAD = 1.3
+"""The same with neighbourhood experts where some are forgotten to make room; 1.0, measured, where all are kept."""
 
 DOUBLE = 8
 INDEX = 8
@@ -114,6 +118,8 @@ def fit_memory(case: Case) -> Memory:
         factors = ALLOCATOR_OVERHEAD * plan_factors(held_out).resident
         workers = case.n_workers * _worker_bytes(held_out)
         calibrating = Memory(INTERPRETER_BYTES, training + kept, factors, workers, 0.0)
+    elif isinstance(case.rule, Neighbourhood) and case.calibrates:
+        calibrating = _leaving_out(case, training)
     return max(
         calibrating,
         Memory(INTERPRETER_BYTES, dividing, 0.0, 0.0, 0.0),
@@ -121,6 +127,22 @@ def fit_memory(case: Case) -> Memory:
         Memory(INTERPRETER_BYTES, training, 0.0, _variances_bytes(case), 0.0),
         key=lambda memory: memory.peak,
     )
+
+
+def _leaving_out(case: Case, rows: float) -> Memory:
+    """While rows are left out, whose experts' factors stay."""
+    factors = plan_leaf_factors(case, leaves_left_out(case))
+    workers, held = _leaf_workers(replace(case, n_test=0), factors), rows + leaf_rows_bytes(case)
+    return Memory(INTERPRETER_BYTES, held, _leaf_overhead(factors) * factors.resident, workers, 0.0)
+
+
+def _leaf_overhead(factors: FactorPlan) -> float:
+    return 1.0 if factors.kept else FORGOTTEN_OVERHEAD
+
+
+def _leaf_workers(case: Case, factors: FactorPlan) -> float:
+    n_arrays = LIVE_ARRAYS[case.kernel].moments
+    return case.n_workers * leaf_worker_bytes(case, n_arrays, kept=factors.kept)
 
 
 def _training_bytes(case: Case) -> float:
@@ -151,10 +173,19 @@ def _variances_bytes(case: Case) -> float:
 def predict_memory(case: Case, factors: FactorPlan) -> Memory:
     """Peak of prediction with one rule, in the process of the fit: rows as given and ordered, test rows, factors."""
     test_rows = DOUBLE * case.n_test * case.n_features
+    data = _given_bytes(replace(case, from_table=False)) + _rows_bytes(case, case.itemsize) + test_rows
+    if isinstance(case.rule, Neighbourhood):
+        return Memory(
+            interpreter=INTERPRETER_BYTES,
+            data=data + leaf_rows_bytes(case),
+            factors=_leaf_overhead(factors) * factors.resident,
+            workers=_leaf_workers(case, factors),
+            results=case.n_test * RESULT_VALUES * DOUBLE + portion_bytes(case),
+        )
     waiting = SUM_VALUES * case.itemsize if factors.n_groups > 1 else 0
     return Memory(
         interpreter=INTERPRETER_BYTES,
-        data=_given_bytes(replace(case, from_table=False)) + _rows_bytes(case, case.itemsize) + test_rows,
+        data=data,
         factors=ALLOCATOR_OVERHEAD * factors.resident,
         workers=case.n_workers * _worker_bytes(case),
         results=float(case.n_test * (RESULT_VALUES * DOUBLE + waiting)),

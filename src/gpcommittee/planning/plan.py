@@ -6,17 +6,23 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from gpcommittee.aggregation import NPAE, Rule, make_rule
+from gpcommittee.aggregation import NPAE, Neighbourhood, Rule
 from gpcommittee.choices import check_count, check_count_or_name, check_optional_positive
 from gpcommittee.engines import make_engine
 from gpcommittee.errors import InvalidParameterError
 from gpcommittee.kernels import KERNELS
 from gpcommittee.partition import PARTITIONERS, resolve_sizes
 from gpcommittee.planning.advice import advise
-from gpcommittee.planning.case import Case, expected_sizes
-from gpcommittee.planning.cost import KERNEL_COSTS
+from gpcommittee.planning.case import Case, expected_sizes, planned_rule
+from gpcommittee.planning.cost import KERNEL_COSTS, Work
 from gpcommittee.planning.factors import plan_factors
 from gpcommittee.planning.memory import Memory, fit_memory, predict_memory
+from gpcommittee.planning.neighbourhood import (
+    first_prediction_work,
+    leaf_factor_work,
+    leaf_moments_work,
+    leaf_sizes,
+)
 from gpcommittee.planning.nested import nested_work
 from gpcommittee.planning.rate import measure_dgemm_rate
 from gpcommittee.planning.stages import (
@@ -80,7 +86,7 @@ class Plan:
     longest_fit_seconds : float
         Time of a fit that needs all experts, and in every stage all the evaluations it is allowed.
     predict_seconds : float
-        Time of a first prediction, which makes the factors.
+        Time of a first prediction, which makes the factors that the fit has not left.
     advice : str
         The first thing to change, if anything.
     """
@@ -132,7 +138,7 @@ def plan_fit(
     training_experts: int | str = "auto",
     dtype: str = "float64",
     memory_budget: float | None = None,
-    aggregation: str | Rule = "grbcm",
+    aggregation: str | Rule = "neighbourhood",
     calibration: str | None = "held_out",
     machine_rate: float | None = None,
     kernel: str | None = None,
@@ -152,8 +158,8 @@ def plan_fit(
     n_test : int, default=0
         Test rows.
     n_experts, expert_size, communication_size, n_jobs, max_evaluations, dtype, memory_budget, aggregation, calibration
-        As in `CommitteeRegressor`. The rule "auto" is planned as "grbcm": choosing it takes as long as predicting up to
-        1,000 rows by all rules, and is not counted.
+        As in `CommitteeRegressor`. The rule "auto" is planned as "neighbourhood", with a random partition as "grbcm":
+        choosing it takes as long as predicting up to 1,000 rows by all rules, and is not counted.
     partition_metric, objective, expert_variances, training_experts
         As in `CommitteeRegressor`.
     partition : {"tree", "kmeans", "random"}, default="tree"
@@ -179,9 +185,9 @@ def plan_fit(
 
     Examples
     --------
-    >>> plan = plan_fit(10_000, 8, n_test=1_000_000, n_experts=16, n_jobs=1, machine_rate=4e10)
+    >>> plan = plan_fit(10_000, 8, n_test=1_000_000, n_experts=16, n_jobs=1, machine_rate=4e10, memory_budget=4.0)
     >>> plan.expert_size, plan.factors_kept, f"{plan.peak_memory / 1e9:.1f} GB"
-    (625, True, '0.8 GB')
+    (625, True, '3.2 GB')
     """
     case, training = planned_case(
         n_rows,
@@ -224,7 +230,7 @@ def planned_case(
     training_experts: int | str = "auto",
     dtype: str = "float64",
     memory_budget: float | None = None,
-    aggregation: str | Rule = "grbcm",
+    aggregation: str | Rule = "neighbourhood",
     calibration: str | None = "held_out",
     expert_variances: str = "shared",
     kernel: str | None = None,
@@ -233,9 +239,9 @@ def planned_case(
     """The settings of `plan_fit`, checked and resolved."""
     kernel = AUTO if kernel is None else kernel
     sizes = resolve_sizes(n_rows, n_experts, expert_size, communication_size)
-    rule = make_rule("grbcm" if isinstance(aggregation, str) and aggregation == "auto" else aggregation)
+    rule = planned_rule(aggregation, _known("partition", partition, PARTITIONERS))
     case = Case(
-        sizes=expected_sizes(n_rows, sizes, _known("partition", partition, PARTITIONERS)),
+        sizes=expected_sizes(n_rows, sizes, partition),
         n_features=check_count("n_features", n_features),
         n_test=check_count("n_test", n_test, 0),
         itemsize=torch_dtype(dtype).itemsize,
@@ -267,8 +273,8 @@ def planned_rate(machine_rate: float | None, n_jobs: int | None, dtype: str) -> 
 
 
 def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
-    objective, factoring = objective_work(case), factor_work(case)
-    moments = nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case)
+    objective, factoring, moments = objective_work(case), _all_factors_work(case), _moments_work(case)
+    predicting = first_prediction_work(case) if isinstance(case.rule, Neighbourhood) else (factoring, moments)
     factors, at_fit = plan_factors(case), fit_memory(case)
     at_predict = predict_memory(case, factors)
     stages = typical_stages(training, len(case.sizes))
@@ -299,15 +305,28 @@ def _plan(case: Case, n_rows: int, training: Training, rate: float) -> Plan:
         evaluations=sum(stage.evaluations for stage in stages),
         fit_seconds=fit_seconds,
         longest_fit_seconds=training_seconds(case, longest_stages(training, len(case.sizes)), rate) + after_training,
-        predict_seconds=sum(work.seconds(rate, case.n_workers) for work in (factoring, moments)),
+        predict_seconds=sum(work.seconds(rate, case.n_workers) for work in predicting),
         advice=advise(
             peak=max(at_fit.peak, at_predict.peak),
             factors=factors,
             budget=case.budget,
             fit_seconds=fit_seconds,
             expert_size=expert_size,
+            by_leaves=isinstance(case.rule, Neighbourhood),
         ),
     )
+
+
+def _all_factors_work(case: Case) -> Work:
+    if isinstance(case.rule, Neighbourhood):
+        return leaf_factor_work(case, leaf_sizes(case).n_leaves)
+    return factor_work(case)
+
+
+def _moments_work(case: Case) -> Work:
+    if isinstance(case.rule, Neighbourhood):
+        return leaf_moments_work(case)
+    return nested_work(case) if isinstance(case.rule, NPAE) else additive_work(case)
 
 
 def _known(name: str, value: object, allowed: Collection[str]) -> str:

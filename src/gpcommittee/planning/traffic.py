@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpcommittee.aggregation import Neighbourhood
 from gpcommittee.distributed import BATCH_POINTS
 from gpcommittee.distributed.divide import MOST_EXACT_SHARDS, SAMPLE_ROWS, SAMPLE_ROWS_PER_SHARD
 from gpcommittee.distributed.parquet import MOST_PARTS, PART_ROWS
 from gpcommittee.partition.routing import group_bounds
 from gpcommittee.planning.case import Case
+from gpcommittee.planning.leaf_traffic import DOUBLE, leaf_batch, row_bytes, rows_around
 from gpcommittee.prediction.factors import EXPERT_BLOCK
-
-DOUBLE = 8
+from gpcommittee.records import IntArray
 
 EVALUATION_TASKS = 256
 """Tasks among which the experts of an evaluation are divided, about."""
@@ -42,10 +43,14 @@ class Traffic:
         Rows that go to another worker in one division.
     sample_bytes : float
         Rows that come to the client, which say where to split.
+    halo_bytes : float
+        Rows that go once to the neighbourhood experts of other workers, at most.
+    batch_points : int
+        Test points of a batch.
     batch_tasks : int
         Tasks of a batch of test points.
     batch_bytes : float
-        Points that go to the workers and sums that go between them, of one batch.
+        Points that go to the workers, and sums or answers that go between them, of one batch.
     """
 
     n_parts: int
@@ -53,6 +58,8 @@ class Traffic:
     shuffle_tasks: int
     shuffle_bytes: float
     sample_bytes: float
+    halo_bytes: float
+    batch_points: int
     batch_tasks: int
     batch_bytes: float
 
@@ -66,24 +73,29 @@ def traffic(case: Case, n_workers: int) -> Traffic:
     n_parts = min(MOST_PARTS, -(-n_rows // PART_ROWS))
     sampled = min(n_rows, max(SAMPLE_ROWS, SAMPLE_ROWS_PER_SHARD * n_shards))
     elsewhere = 1 - 1 / n_workers
-    units = int((-(-np.diff(bounds) // EXPERT_BLOCK)).sum())
-    merges = -(-units // (FAN_IN - 1))
-    points = min(n_workers, 1 + units) * BATCH_POINTS * case.n_features * DOUBLE
-    sums = elsewhere * (units + merges) * BATCH_POINTS * SUM_VALUES * case.itemsize
+    by_leaves = isinstance(case.rule, Neighbourhood)
+    batch = leaf_batch(case, n_shards, n_workers) if by_leaves else _sums_batch(case, bounds, n_workers)
+    n_points, n_tasks, n_bytes = batch
     return Traffic(
         n_parts=n_parts,
         n_shards=n_shards,
         shuffle_tasks=n_parts * n_shards,
         shuffle_bytes=elsewhere * row_bytes(case),
         sample_bytes=float(sampled * case.n_features * DOUBLE),
-        batch_tasks=1 + units + merges,
-        batch_bytes=points + sums,
+        halo_bytes=elsewhere * row_bytes(case) * rows_around(case, n_shards) / n_rows if by_leaves else 0.0,
+        batch_points=n_points,
+        batch_tasks=n_tasks,
+        batch_bytes=n_bytes,
     )
 
 
-def row_bytes(case: Case) -> float:
-    """Inputs and target of all rows, once."""
-    return float(case.sizes.sum() * (case.n_features + 1) * DOUBLE)
+def _sums_batch(case: Case, bounds: IntArray, n_workers: int) -> tuple[int, int, float]:
+    """Points, tasks and bytes of a batch of a rule that sums experts."""
+    units = int((-(-np.diff(bounds) // EXPERT_BLOCK)).sum())
+    merges = -(-units // (FAN_IN - 1))
+    points = min(n_workers, 1 + units) * BATCH_POINTS * case.n_features * DOUBLE
+    sums = (1 - 1 / n_workers) * (units + merges) * BATCH_POINTS * SUM_VALUES * case.itemsize
+    return BATCH_POINTS, 1 + units + merges, points + sums
 
 
 def evaluation_tasks(n_experts: int, n_shards: int) -> int:

@@ -10,9 +10,10 @@ long as products of 11 m^3.
 
 from __future__ import annotations
 
-from gpcommittee.aggregation import Experts
+from gpcommittee.aggregation import Experts, Neighbourhood
 from gpcommittee.planning.case import Case, held_out_case
 from gpcommittee.planning.cost import CALL_SECONDS, KERNEL_COSTS, OBJECTIVE_CALL_SECONDS, VARIANCES_CALL_SECONDS, Work
+from gpcommittee.planning.neighbourhood import left_out_work
 from gpcommittee.prediction.factors import EXPERT_BLOCK
 from gpcommittee.prediction.stream import CHUNK
 from gpcommittee.records import FloatArray
@@ -122,6 +123,8 @@ def additive_work(case: Case) -> Work:
 
 def calibrating_work(case: Case) -> tuple[Work, ...]:
     """Factors without the rows that are held out, and predictions of these; nothing where a fit is not calibrated."""
+    if isinstance(case.rule, Neighbourhood):
+        return left_out_work(case)
     held_out = held_out_case(case)
     return () if held_out is None else (factor_work(held_out), additive_work(held_out))
 
