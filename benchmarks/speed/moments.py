@@ -65,7 +65,13 @@ def _moments(committee: Committee, kernel: str, options: Options, *, with_projec
 def _predictions(committee: Committee, kernel: str, options: Options) -> Row:
     """The estimator's ``predict`` at one chunk, factors kept: moments, rule and all conversions."""
     model = CommitteeRegressor(
-        kernel, n_experts=committee.n_experts, partition="random", optimizer=None, n_jobs=1, random_state=0
+        kernel,
+        aggregation="grbcm",
+        n_experts=committee.n_experts,
+        partition="random",
+        optimizer=None,
+        n_jobs=1,
+        random_state=0,
     )
     model.fit(committee.X.numpy(), committee.y.numpy())
     x = torch.randn(CHUNK, N_FEATURES, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).numpy()

@@ -46,7 +46,7 @@ def test_points_held_out_at_random_are_scored_and_the_cost_told(tmp_path: Path) 
     train, test = load_geoid_split(600, 300, seed=0)
     assert model.scaling_.y_mean == pytest.approx(train.height.mean(), rel=1e-12)
     report = score_points(model, test)
-    assert scores_as_table({"grbcm": report}, report.level, unit="m") in text
+    assert scores_as_table({"neighbourhood": report}, report.level, unit="m") in text
 
 
 def test_more_points_than_there_are_cannot_be_held_out(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_json_says_what_was_scored(model: Path, test_table: Path) -> None:
         "level": 0.95,
     }
     assert {name: content[name] for name in expected} == expected
-    assert list(content["rules"]) == ["grbcm"]
+    assert list(content["rules"]) == ["neighbourhood"]
 
 
 def test_the_table_has_a_column_for_each_rule(model: Path, test_table: Path) -> None:
@@ -141,7 +141,7 @@ def test_conformal_intervals_are_scored_beside_the_gaussian_ones(tmp_path: Path,
     run("fit", train, "--target", "y", "--out", model, *FIT, "--conformal-rows", "40", "--quiet")
     arguments = ("evaluate", model, test_table, "--aggregation", "npae,auto,poe", "--quiet")
     found = json.loads(run(*arguments, "--format", "json").stdout)["conformal"]
-    assert list(found) == ["grbcm", "poe"]
+    assert list(found) == ["neighbourhood", "poe"]
     regressor, table = CommitteeRegressor.load(model), read(test_table)
     y = values(table, "y")[:, 0]
     for rule, measured in found.items():
@@ -151,7 +151,7 @@ def test_conformal_intervals_are_scored_beside_the_gaussian_ones(tmp_path: Path,
     lines = run(*arguments).stdout.splitlines()[-4:]
     assert lines[0] == "Conformal intervals, as predict writes them:"
     assert [line.split() for line in lines[1:]] == [
-        ["grbcm", "poe"],
+        ["neighbourhood", "poe"],
         ["95%", "coverage", *(f"{measured['coverage']:.4g}" for measured in found.values())],
         ["95%", "width", *(f"{measured['interval_width']:.4g}" for measured in found.values())],
     ]

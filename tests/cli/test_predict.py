@@ -96,7 +96,9 @@ def test_what_is_said(model: Path, tmp_path: Path) -> None:
     assert text.endswith("out.csv; 2 of them empty, for rows with missing values.\n")
 
 
-def test_progress_moves_within_a_batch(model: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_moves_within_a_batch(train: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "grbcm.gpc"
+    run("fit", train, "--target", "y", "--out", model, *FIT, "--aggregation", "grbcm", "--quiet")
     monkeypatch.setattr(progress, "PLAIN_INTERVAL", 0.0)
     monkeypatch.setattr(stream, "CHUNK", 10)
     text = run("predict", model, new, "--out", tmp_path / "out.csv", "--jobs", "1").output
@@ -152,7 +154,7 @@ def test_dates_are_expanded_as_in_the_fit(tmp_path: Path) -> None:
     regressor = CommitteeRegressor.load(model)
     names = list(regressor.feature_names_in_)
     inputs = pa.table({name: X[:, i] for i, name in enumerate(names)})
-    np.testing.assert_array_equal(predict(model, new)[:, 0], regressor.predict(inputs))
+    np.testing.assert_array_equal(predict(model, new)[:, :2].T, regressor.predict(inputs, return_std=True))
 
 
 def test_dates_of_another_kind_are_told(tmp_path: Path) -> None:
@@ -169,8 +171,8 @@ def test_a_model_from_python_with_names(tmp_path: Path, new: Path) -> None:
     table = make_table()
     model = tmp_path / "model.gpc"
     CommitteeRegressor(expert_size=80, optimizer=None).fit(table.select(["b", "a"]), table["y"].to_numpy()).save(model)
-    expected = CommitteeRegressor.load(model).predict(read(new).select(["b", "a"]))
-    np.testing.assert_array_equal(predict(model, new)[:, 0], expected)
+    expected = CommitteeRegressor.load(model).predict(read(new).select(["b", "a"]), return_std=True)
+    np.testing.assert_array_equal(predict(model, new)[:, :2].T, expected)
     text = run("predict", model, new, "--out", tmp_path / "out.csv", "--features", "a,b", code=1).output
     assert "knows its columns; leave --features out" in text
 
@@ -187,8 +189,8 @@ def test_a_model_from_python_without_names(tmp_path: Path, new: Path) -> None:
         "has 2 inputs, but 1 name for them: a."
         in run("predict", model, new, "-o", out, "--features", "a", code=1).output
     )
-    expected = CommitteeRegressor.load(model).predict(values(read(new), "a", "b"))
-    np.testing.assert_array_equal(predict(model, new, "out.parquet", "--features", "a,b")[:, 0], expected)
+    expected = CommitteeRegressor.load(model).predict(values(read(new), "a", "b"), return_std=True)
+    np.testing.assert_array_equal(predict(model, new, "out.parquet", "--features", "a,b")[:, :2].T, expected)
 
 
 def parts_of(lengths: list[int]) -> list[TableRows]:
@@ -223,7 +225,7 @@ def conformal_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "m.gpc"
 
 
-@pytest.mark.parametrize("rule", ["grbcm", "barycenter"])
+@pytest.mark.parametrize("rule", ["neighbourhood", "grbcm", "barycenter"])
 def test_conformal_intervals_are_those_of_the_library(conformal_model: Path, new: Path, rule: str) -> None:
     regressor, inputs = CommitteeRegressor.load(conformal_model), read(new).select(["a", "b"])
     found = predict(conformal_model, new, "out.parquet", "--level", "0.9", "--aggregation", rule)

@@ -16,9 +16,9 @@ from committees import committee_of, identity_scaling, random_blocks
 from gpcommittee import CommitteeRegressor
 from gpcommittee._held_out import (
     CANDIDATES,
-    PREFERRED,
     ChosenRule,
     HeldOut,
+    candidates,
     choose_rule,
     predict_held_out,
 )
@@ -56,7 +56,7 @@ def regressor(**settings: Any) -> CommitteeRegressor:
 def chosen_for(store: FactorStore, scaling: Standardisation, engine: Engine) -> ChosenRule:
     """By rules as they are, none of them calibrated."""
     rules = [RULES[name] for name in CANDIDATES]
-    return choose_rule(predict_held_out(store, scaling, rules, engine, SilentReporter()), {}, scaling)
+    return choose_rule(CANDIDATES, predict_held_out(store, scaling, rules, engine, SilentReporter()), {}, scaling)
 
 
 def numbers(report: ScoreReport) -> dict[str, float]:
@@ -146,7 +146,21 @@ def test_rules_that_coincide_leave_it_at_the_preferred_one() -> None:
         RULES[name]: Prediction(target + 1, np.ones(20), 2 * factor)
         for name, factor in zip(CANDIDATES, rounding, strict=True)
     }
-    assert choose_rule(HeldOut(target, predictions), {}, identity_scaling(1)).name == PREFERRED
+    assert choose_rule(CANDIDATES, HeldOut(target, predictions), {}, identity_scaling(1)).name == "neighbourhood"
+    fewer = candidates("random")
+    assert choose_rule(fewer, HeldOut(target, predictions), {}, identity_scaling(1)).name == "grbcm"
+
+
+def test_a_random_partition_leaves_out_the_rule_that_cannot_predict_from_it() -> None:
+    assert candidates("tree") == candidates(np.zeros(3)) == CANDIDATES
+    assert set(CANDIDATES) == set(RULES) - {"npae"}
+    assert candidates("random") == tuple(name for name in CANDIDATES if name != "neighbourhood")
+    model = regressor(partition="random", optimizer=None).fit(*data())
+    assert (
+        set(model.aggregation_scores_)
+        == set(candidates("random"))
+        == {next(name for name, named in RULES.items() if named == rule) for rule in model.variance_scales_}
+    )
 
 
 def test_scales_count_when_rules_are_compared() -> None:
@@ -154,12 +168,12 @@ def test_scales_count_when_rules_are_compared() -> None:
     mean = np.random.default_rng(0).standard_normal(1000)
     predictions = {RULES[name]: Prediction(mean, np.full(1000, 9.0), np.full(1000, 9.0)) for name in CANDIDATES}
     held = HeldOut(target, predictions)
-    assert choose_rule(held, {RULES["barycenter"]: 1 / 9}, identity_scaling(1)).name == "barycenter"
+    assert choose_rule(CANDIDATES, held, {RULES["barycenter"]: 1 / 9}, identity_scaling(1)).name == "barycenter"
 
 
 def test_with_too_few_rows_it_is_the_preferred_one() -> None:
     model = regressor().fit(*data(10 * FEWEST - 1))
-    assert (model.aggregation_, model.aggregation_scores_) == (PREFERRED, {})
+    assert (model.aggregation_, model.aggregation_scores_) == ("neighbourhood", {})
 
 
 def test_a_constant_target_has_scores_but_no_msll() -> None:
@@ -189,5 +203,5 @@ def test_the_choice_is_saved(fitted: CommitteeRegressor, tmp_path: Path) -> None
 
 
 def test_a_plan_counts_it_as_the_preferred_rule() -> None:
-    auto, preferred = (plan_fit(5000, 3, machine_rate=1e10, aggregation=name) for name in ("auto", PREFERRED))
+    auto, preferred = (plan_fit(5000, 3, machine_rate=1e10, aggregation=name) for name in ("auto", CANDIDATES[0]))
     assert auto.peak_memory == preferred.peak_memory

@@ -51,6 +51,7 @@ def fitted(kernel: str, device: torch.device | None, dtype: str = "float64") -> 
         kernel_of(kernel),
         n_experts=3,
         partition="random" if kernel == "graph" else "tree",
+        aggregation="grbcm" if kernel == "graph" else "neighbourhood",
         max_evaluations=2,
         random_state=0,
         device=device,

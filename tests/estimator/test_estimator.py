@@ -83,7 +83,7 @@ def test_any_rule_without_a_refit() -> None:
     model = regressor().fit(X, Y)
     for name, rule in RULES.items():
         np.testing.assert_array_equal(both(model, aggregation=name), both(model, aggregation=rule))
-    np.testing.assert_array_equal(both(model), both(model, aggregation="grbcm"))
+    np.testing.assert_array_equal(both(model), both(model, aggregation="neighbourhood"))
     np.testing.assert_array_equal(
         both(regressor(aggregation=GPoE(weights="entropy")).fit(X, Y)), both(model, aggregation=GPoE(weights="entropy"))
     )

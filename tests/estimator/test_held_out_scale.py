@@ -99,7 +99,11 @@ def test_one_expert_or_few_rows_leave_variances_as_they_are(settings: dict[str, 
     X, y = data(90)
     both = [
         CommitteeRegressor(
-            **{"expert_size": 20, **settings}, optimizer=None, random_state=0, calibration=calibration
+            **{"expert_size": 20, **settings},
+            aggregation="grbcm",
+            optimizer=None,
+            random_state=0,
+            calibration=calibration,
         ).fit(X, y)
         for calibration in ("held_out", "loo")
     ]

@@ -163,7 +163,7 @@ def test_rows_are_divided_along_the_inputs_that_matter(partition: str) -> None:
 
 
 def test_a_partition_that_knows_no_distance_has_no_metric() -> None:
-    assert metrics(fitted(partition="random", training_experts=4)) == {"standardised"}
+    assert metrics(fitted(partition="random", aggregation="grbcm", training_experts=4)) == {"standardised"}
     labels = np.arange(2400) % 10
     assert metrics(regressor(expert_size=None, partition=labels).fit(X, Y)) == {"standardised"}
 
@@ -220,7 +220,7 @@ def test_warnings_concern_the_last_stage_alone() -> None:
 def test_progress_says_on_which_experts(capfd: pytest.CaptureFixture[str]) -> None:
     fitted(verbose=1, training_experts="all")
     lines = [line.split(":")[0] for line in capfd.readouterr().err.splitlines()]
-    stages = ["train on 4 of 120 experts", "train on 16 of 120 experts", "train", "predict held-out rows"]
+    stages = ["train on 4 of 120 experts", "train on 16 of 120 experts", "train", "predict left-out rows"]
     assert list(dict.fromkeys(lines)) == stages
 
 

@@ -101,7 +101,7 @@ class LocalScales:
         n_rows, extra = self.tree.n, 1 if left_out is None else 2
         distances, rows = self.tree.query(points, k=np.arange(1, min(NEAREST + extra, n_rows) + 1))
         if left_out is not None:
-            distances, rows = without(left_out, distances, rows)
+            distances, rows = without(left_out, distances, rows, NEAREST + 1)
         return rows, nearness(distances)
 
 
@@ -125,23 +125,24 @@ def log_mean_square(weights: FloatArray, squares: FloatArray, prior: FloatArray 
     return found
 
 
-def without(left_out: IntArray, distances: FloatArray, rows: IntArray) -> tuple[FloatArray, IntArray]:
-    """The nearest rows of points without one row each, and one fewer of them.
+def without(left_out: IntArray, distances: FloatArray, rows: IntArray, wanted: int) -> tuple[FloatArray, IntArray]:
+    """The nearest rows of points without one row each.
 
     Parameters
     ----------
     left_out : ndarray of int64, shape (n_points,)
-        Number of the row to leave out; where it is not among the nearest, the farthest goes.
+        Number of the row to leave out; it need not be among the nearest.
     distances, rows : ndarray, shape (n_points, k)
-        Distances, ascending along each line, and numbers of the rows.
+        Distances, ascending along each line, and numbers of the rows: one more than wanted, or all there are.
+    wanted : int
 
     Returns
     -------
-    distances, rows : ndarray, shape (n_points, max(k - 1, 1))
-        Of a single row that is left out, the distance is infinite.
+    distances, rows : ndarray, shape (n_points, min(wanted, k))
+        Of a row that is left out of all there are, the distance is infinite.
     """
     distances = np.where(rows == left_out[:, None], np.inf, distances)
-    order = np.argsort(distances, axis=1, kind="stable")[:, : max(1, rows.shape[1] - 1)]
+    order = np.argsort(distances, axis=1, kind="stable")[:, :wanted]
     return np.take_along_axis(distances, order, axis=1), np.take_along_axis(rows, order, axis=1)
 
 

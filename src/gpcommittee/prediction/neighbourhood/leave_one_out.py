@@ -87,7 +87,7 @@ def leave_one_out(
         shares = Shares(np.zeros((len(rows), 1), dtype=np.int64), np.ones((len(rows), 1)))
     else:
         distances, places = leaves.nearest(leaves.points[rows], VOTERS + 2)
-        distances, places = without(rows, distances, places)
+        distances, places = without(rows, distances, places, VOTERS + 1)
         shares = shares_of(distances, leaves.leaf_of[places], blend)
     asked = np.zeros((3, *shares.leaves.shape))
     tasks = list(leaf_tasks(shares))

@@ -40,6 +40,7 @@ class Leaves:
     experts : ndarray of int64, shape (n_leaves,)
         The expert that each leaf is a part of.
     sizes : NeighbourhoodSizes
+        With no more communication rows than the communication set has.
     """
 
     scales: FloatArray
