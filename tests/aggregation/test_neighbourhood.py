@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -82,12 +83,18 @@ def test_sizes_fit_into_each_other(
         assert sizes.leaf_size <= max(1, sizes.n_rows // 4)
 
 
-@pytest.mark.parametrize(("setting", "least"), [("n_rows", 2), ("leaf_size", 1), ("communication", 0), ("blend", 1)])
+@pytest.mark.parametrize(("setting", "least"), [("n_rows", 2), ("leaf_size", 1), ("communication", 0)])
 @pytest.mark.parametrize("value", ["below", 2.5, "3", True])
 def test_impossible_settings_are_refused(setting: str, least: int, value: Any) -> None:
     given = least - 1 if value == "below" else value
     with pytest.raises(InvalidParameterError, match=f"Neighbourhood: {setting}"):
         Neighbourhood(**{setting: given})
+
+
+@pytest.mark.parametrize("value", [0, -0.5, 1.1, math.nan, "1", True])
+def test_an_impossible_blend_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="Neighbourhood: blend"):
+        Neighbourhood(blend=value)
 
 
 @pytest.mark.parametrize("setting", ["communication", "blend"])
@@ -97,12 +104,12 @@ def test_settings_that_have_no_default_by_size_may_not_be_none(setting: str) -> 
 
 
 def test_the_least_of_every_setting_is_allowed() -> None:
-    sizes = Neighbourhood(n_rows=2, leaf_size=1, communication=0, blend=1).sizes(10, 3, 2)
+    sizes = Neighbourhood(n_rows=2, leaf_size=1, communication=0, blend=1e-9).sizes(10, 3, 2)
     assert sizes == NeighbourhoodSizes(2, 1, 0)
 
 
 def test_it_has_a_name_and_a_spec() -> None:
-    rule = Neighbourhood(n_rows=300, blend=5)
+    rule = Neighbourhood(n_rows=300, blend=0.5)
     assert make_rule("neighbourhood") == Neighbourhood()
-    assert (written(Neighbourhood()), written(rule)) == ("'neighbourhood'", "Neighbourhood(n_rows=300, blend=5)")
+    assert (written(Neighbourhood()), written(rule)) == ("'neighbourhood'", "Neighbourhood(n_rows=300, blend=0.5)")
     assert rule_from_spec(rule_to_spec(rule)) == rule

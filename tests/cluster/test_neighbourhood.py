@@ -72,7 +72,7 @@ def scale_there(client: Any, model: CommitteeRegressor, rule: Neighbourhood) -> 
 @pytest.mark.parametrize("cluster", ["client", "four"])
 @pytest.mark.parametrize(
     "rule",
-    [SMALL, Neighbourhood(n_rows=60, leaf_size=8, communication=15, blend=2), Neighbourhood(n_rows=300)],
+    [SMALL, Neighbourhood(n_rows=60, leaf_size=8, communication=15, blend=1.0), Neighbourhood(n_rows=300)],
     ids=str,
 )
 def test_two_and_four_workers_agree_with_one_machine(

@@ -11,7 +11,7 @@ from naive import Array, NaiveGP
 
 Numbers = NDArray[np.int64]
 
-VOTERS, NEAREST, PRIOR_ROWS = 16, 60, 10.0
+VOTERS, NEAREST, PRIOR_ROWS, SURPRISES = 16, 60, 10.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,18 @@ class NaiveNeighbourhoods:
         weights = 1 - (far[near] / (far[near].max() * (1 + 1e-6))) ** 2
         rows, log_scale, log_noise = middle[near], 0.0, 0.0
         if calibrated:
-            mean = (weights * [squares[j] for j in rows]).sum() / weights.sum()
-            count = weights.sum() ** 2 / (weights**2).sum()
-            p = len(squares)
-            wider = np.log(np.mean(list(squares.values()))) * p / (p + PRIOR_ROWS)
+            p, total = len(squares), weights.sum()
+            wider = np.log((sum(squares.values()) + SURPRISES) / (p + SURPRISES)) * p / (p + PRIOR_ROWS)
+            count = total**2 / (weights**2).sum()
+            mean = (weights * [squares[j] for j in rows]).sum() / total
+            mean = (count * mean + SURPRISES * np.exp(wider)) / (count + SURPRISES)
             log_scale = (count * np.log(mean) + PRIOR_ROWS * wider) / (count + PRIOR_ROWS)
         if self.signal is not None and self.noise is not None:
             log_scale += (weights * np.log(self.signal[rows])).sum() / weights.sum()
             log_noise = (weights * np.log(self.noise[rows])).sum() / weights.sum()
         return float(np.exp(log_scale)), float(np.exp(log_noise))
 
-    def shares(self, x: Array, blend: int, left_out: int | None = None) -> dict[int, float]:
+    def shares(self, x: Array, blend: float, left_out: int | None = None) -> dict[int, float]:
         """Weight of every leaf that is blended at a point."""
         if len(self.leaves) == 1:
             return {0: 1.0}
@@ -104,13 +105,12 @@ class NaiveNeighbourhoods:
         for i in near:
             leaf = leaf_of[int(rows[i])]
             votes[leaf] = votes.get(leaf, 0.0) + 1 - (far[i] / (far[near].max() * (1 + 1e-6))) ** 2
-        ranked = sorted(votes.items(), key=lambda item: -item[1])
-        least = ranked[blend][1] if len(ranked) > blend else 0.0
-        kept = {leaf: vote - least for leaf, vote in ranked[:blend]}
+        least = (1 - blend) * max(votes.values())
+        kept = {leaf: vote - least for leaf, vote in votes.items() if vote > least}
         return {leaf: vote / sum(kept.values()) for leaf, vote in kept.items()}
 
     def predict(
-        self, x: Array, blend: int, calibrated: bool, left_out: int | None = None
+        self, x: Array, blend: float, calibrated: bool, left_out: int | None = None
     ) -> tuple[float, float, float]:
         """Blended mean, latent variance and variance of an observation; of a row without itself on request."""
         found = []

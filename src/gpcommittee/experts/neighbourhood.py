@@ -118,8 +118,9 @@ def log_mean_square(weights: FloatArray, squares: FloatArray, prior: FloatArray 
     """
     least = np.finfo(float).tiny
     total = weights.sum(axis=1)
-    mean = ((weights * squares).sum(axis=1) + SURPRISES * np.exp(prior)) / (total + SURPRISES)
+    mean = (weights * squares).sum(axis=1) / np.maximum(total, least)
     count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
+    mean = (count * mean + SURPRISES * np.exp(prior)) / (count + SURPRISES)
     local = np.log(np.maximum(mean, SMALLEST_SQUARE))
     found: FloatArray = (count * local + PRIOR_ROWS * prior) / (count + PRIOR_ROWS)
     return found

@@ -135,9 +135,8 @@ def test_borders_of_leaves_are_no_jumps(seed: int) -> None:
 def test_the_nearest_leaf_alone_would_jump(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a jump is found where there is one."""
 
-    def nearest(distances: FloatArray, leaves: IntArray, blend: int) -> Shares:
-        none = np.full((len(leaves), blend - 1), -1)
-        return Shares(np.hstack([leaves[:, :1], none]), np.eye(1, blend).repeat(len(leaves), axis=0))
+    def nearest(distances: FloatArray, leaves: IntArray, blend: float) -> Shares:
+        return Shares(leaves[:, :1], np.ones((len(leaves), 1)))
 
     monkeypatch.setattr(predict, "shares_of", nearest)
     for seed in range(3):

@@ -13,7 +13,7 @@ from gpytorch.kernels import Kernel, LinearKernel, RBFKernel, ScaleKernel
 from committees import committee_of, random_blocks
 from gpcommittee.aggregation import Neighbourhood
 from gpcommittee.experts import Committee
-from gpcommittee.experts.neighbourhood import PRIOR_ROWS
+from gpcommittee.experts.neighbourhood import PRIOR_ROWS, SURPRISES
 from gpcommittee.kernels import KernelFunction, make_kernel
 from gpcommittee.records import FloatArray, Hyperparameters, OwnVariances
 from naive import Array, NaiveGP
@@ -62,7 +62,11 @@ def exact(kernel: Kernel, committee: Committee, x: Array, noise: FloatArray | fl
 def test_it_is_the_exact_process(name: str, sizes: list[int]) -> None:
     committee = committee_with(KERNELS[name](), sizes)
     expected = exact(KERNELS[name](), committee, X_TEST)
-    for rule in (Neighbourhood(), Neighbourhood(n_rows=60, leaf_size=4, communication=9, blend=1), Neighbourhood(999)):
+    for rule in (
+        Neighbourhood(),
+        Neighbourhood(n_rows=60, leaf_size=4, communication=9, blend=0.1),
+        Neighbourhood(999),
+    ):
         found = moments(predicted(committee, rule, X_TEST, calibrated=False))
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
@@ -80,12 +84,13 @@ def test_calibration_leaves_the_mean_and_its_scale_is_that_of_rows_left_out() ->
         rest = replace(committee, X=committee.X[others], y=committee.y[others], offsets=np.array([0, 44]))
         [[mean], _, [noisy]] = exact(KERNELS["squared exponential"](), rest, x[j : j + 1])
         squares.append((float(committee.y[j]) - mean) ** 2 / noisy)
-    wider = np.log(np.mean(squares)) * 45 / (45 + PRIOR_ROWS)
+    wider = np.log((np.sum(squares) + SURPRISES) / (45 + SURPRISES)) * 45 / (45 + PRIOR_ROWS)
     for i, point in enumerate(X_TEST):
         far = np.linalg.norm((x - point) / [0.5, 2.0], axis=1)
         weights = 1 - (far / far.max() / (1 + 1e-6)) ** 2
         count = weights.sum() ** 2 / (weights**2).sum()
-        local = np.log(weights @ squares / weights.sum())
+        mean = weights @ squares / weights.sum()
+        local = np.log((count * mean + SURPRISES * np.exp(wider)) / (count + SURPRISES))
         expected = np.exp((count * local + PRIOR_ROWS * wider) / (count + PRIOR_ROWS))
         assert ratio[i] == pytest.approx(expected, rel=1e-7)
 

@@ -24,7 +24,7 @@ SIZES = [20, 35, 30, 40]
 RULES = [
     Neighbourhood(n_rows=40, leaf_size=9),
     Neighbourhood(n_rows=30, leaf_size=12, communication=8),
-    Neighbourhood(n_rows=124, leaf_size=40, blend=2),
+    Neighbourhood(n_rows=124, leaf_size=40, blend=0.5),
 ]
 
 

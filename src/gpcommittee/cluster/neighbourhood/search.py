@@ -140,7 +140,7 @@ def find_shares(blend: float, k: int, asked: Asked, *found: Near) -> Shares:
     distances, numbers, leaves = _nearest(k, len(asked.x), *found)
     if asked.left_out is not None:
         known, first = np.unique(numbers, return_index=True)
-        distances, numbers = without(asked.left_out, distances, numbers)
+        distances, numbers = without(asked.left_out, distances, numbers, k - 1)
         leaves = leaves.ravel()[first][np.searchsorted(known, numbers)]
     chunks = [slice(start, start + SEARCHED) for start in range(0, len(distances), SEARCHED)]
     return joined([shares_of(distances[chunk], leaves[chunk], blend) for chunk in chunks])
