@@ -54,7 +54,7 @@ def prepared(rows: ShardedRows, model: Model, rule: Neighbourhood, memory_budget
         If a task failed.
     """
     n_rows = int(rows.offsets[-1])
-    sizes = rule.sizes(n_rows, rows.n_experts)
+    sizes = rule.sizes(n_rows, rows.n_experts, rows.placed.communication_X.shape[1])
     default = DEFAULT_SHARE * rows.cluster.memory_per_thread()
     budget = default if memory_budget is None else memory_budget * GIBIBYTE
     whole = sizes.leaf_size >= n_rows or rows.n_experts == 1
