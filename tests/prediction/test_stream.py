@@ -21,6 +21,7 @@ from gpcommittee.aggregation import (
     Experts,
     GPoE,
     MostCertain,
+    Neighbourhood,
     NormalisedGPoE,
     PoE,
     Rule,
@@ -37,6 +38,7 @@ GP = NaiveGP(np.array([0.8, 1.2]), 1.5, 0.05)
 RULES: list[Rule] = [
     *(PoE(), GPoE(), BCM(), RBCM(), GRBCM(), GRBCM(lead="first"), Communication()),
     *(MostCertain(), MostCertain(augmented=False), NormalisedGPoE(), NormalisedGPoE(augmented=False), Barycenter()),
+    Neighbourhood(n_rows=60, leaf_size=10),
 ]
 X_TEST = np.random.default_rng(5).uniform(-3, 3, (2500, 2))
 
