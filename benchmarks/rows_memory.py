@@ -72,7 +72,9 @@ def measure(form: str, partition: str, folder: Path) -> str:
     n_features = np.load(folder / "double.npy", mmap_mode="r").shape[1]
     kernel = make_kernel("squared_exponential", n_features)
     kernel.initialize(**{"base_kernel.lengthscale": [np.linspace(0.5, 3.0, n_features).tolist()]})
-    model = CommitteeRegressor(kernel, optimizer=None, partition=partition, random_state=0, n_jobs=1)
+    model = CommitteeRegressor(
+        kernel, aggregation="grbcm", optimizer=None, partition=partition, random_state=0, n_jobs=1
+    )
     first = np.random.default_rng(1).standard_normal((1000, n_features))
     model.fit(first, first[:, 0])
     X = given(form, folder)

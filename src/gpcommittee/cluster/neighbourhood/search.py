@@ -17,7 +17,7 @@ from gpcommittee.cluster.worker import Model
 from gpcommittee.experts.neighbourhood import without
 from gpcommittee.prediction import Request
 from gpcommittee.prediction.neighbourhood.predict import SEARCHED
-from gpcommittee.prediction.neighbourhood.shares import Shares, joined, shares_of
+from gpcommittee.prediction.neighbourhood.shares import VOTERS, Shares, joined, shares_of
 from gpcommittee.records import FloatArray, IntArray
 
 GROUPS = 16
@@ -140,7 +140,7 @@ def find_shares(blend: float, k: int, asked: Asked, *found: Near) -> Shares:
     distances, numbers, leaves = _nearest(k, len(asked.x), *found)
     if asked.left_out is not None:
         known, first = np.unique(numbers, return_index=True)
-        distances, numbers = without(asked.left_out, distances, numbers, k - 1)
+        distances, numbers = without(asked.left_out, distances, numbers, VOTERS + 1)
         leaves = leaves.ravel()[first][np.searchsorted(known, numbers)]
     chunks = [slice(start, start + SEARCHED) for start in range(0, len(distances), SEARCHED)]
     return joined([shares_of(distances[chunk], leaves[chunk], blend) for chunk in chunks])
