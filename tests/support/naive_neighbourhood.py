@@ -83,7 +83,7 @@ class NaiveNeighbourhoods:
         rows, log_scale, log_noise = middle[near], 0.0, 0.0
         if calibrated:
             p, total = len(squares), weights.sum()
-            wider = np.log((sum(squares.values()) + SURPRISES) / (p + SURPRISES)) * p / (p + PRIOR_ROWS)
+            wider = np.log(np.mean(list(squares.values()))) * p / (p + PRIOR_ROWS)
             count = total**2 / (weights**2).sum()
             mean = (weights * [squares[j] for j in rows]).sum() / total
             mean = (count * mean + SURPRISES * np.exp(wider)) / (count + SURPRISES)

@@ -90,7 +90,7 @@ class LocalScales:
         log_scale, log_noise = np.zeros(len(points)), np.zeros(len(points))
         if self.squares is not None:
             wide = (weights * self.log_wide[rows]).sum(axis=1) / total
-            log_scale = log_mean_square(weights, self.squares[rows], wide)
+            log_scale = log_mean_square(weights, self.squares[rows], wide, SURPRISES)
         if self.log_own is not None:
             signal, log_noise = (weights * self.log_own[:, rows]).sum(axis=2) / total
             log_scale = log_scale + signal
@@ -105,22 +105,25 @@ class LocalScales:
         return rows, nearness(distances)
 
 
-def log_mean_square(weights: FloatArray, squares: FloatArray, prior: FloatArray | float) -> FloatArray:
+def log_mean_square(
+    weights: FloatArray, squares: FloatArray, prior: FloatArray | float, surprises: float = 0.0
+) -> FloatArray:
     """Logarithm of a weighted mean square, drawn towards a prior value, shape (n_points,).
 
-    The prior counts as ``SURPRISES`` rows in the mean, and as ``PRIOR_ROWS`` in the logarithm.
+    The prior counts as so many rows as there are surprises in the mean, and as ``PRIOR_ROWS`` in the logarithm.
 
     Parameters
     ----------
     weights, squares : ndarray, shape (n_points, k)
     prior : float or ndarray, shape (n_points,)
         Of the logarithm.
+    surprises : float
     """
     least = np.finfo(float).tiny
     total = weights.sum(axis=1)
     mean = (weights * squares).sum(axis=1) / np.maximum(total, least)
     count = total**2 / np.maximum(np.square(weights).sum(axis=1), least)
-    mean = (count * mean + SURPRISES * np.exp(prior)) / (count + SURPRISES)
+    mean = (count * mean + surprises * np.exp(prior)) / np.maximum(count + surprises, least)
     local = np.log(np.maximum(mean, SMALLEST_SQUARE))
     found: FloatArray = (count * local + PRIOR_ROWS * prior) / (count + PRIOR_ROWS)
     return found

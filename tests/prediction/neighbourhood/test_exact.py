@@ -84,7 +84,7 @@ def test_calibration_leaves_the_mean_and_its_scale_is_that_of_rows_left_out() ->
         rest = replace(committee, X=committee.X[others], y=committee.y[others], offsets=np.array([0, 44]))
         [[mean], _, [noisy]] = exact(KERNELS["squared exponential"](), rest, x[j : j + 1])
         squares.append((float(committee.y[j]) - mean) ** 2 / noisy)
-    wider = np.log((np.sum(squares) + SURPRISES) / (45 + SURPRISES)) * 45 / (45 + PRIOR_ROWS)
+    wider = np.log(np.mean(squares)) * 45 / (45 + PRIOR_ROWS)
     for i, point in enumerate(X_TEST):
         far = np.linalg.norm((x - point) / [0.5, 2.0], axis=1)
         weights = 1 - (far / far.max() / (1 + 1e-6)) ** 2
