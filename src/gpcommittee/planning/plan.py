@@ -187,7 +187,7 @@ def plan_fit(
     --------
     >>> plan = plan_fit(10_000, 8, n_test=1_000_000, n_experts=16, n_jobs=1, machine_rate=4e10, memory_budget=4.0)
     >>> plan.expert_size, plan.factors_kept, f"{plan.peak_memory / 1e9:.1f} GB"
-    (625, True, '3.2 GB')
+    (625, True, '3.3 GB')
     """
     case, training = planned_case(
         n_rows,
