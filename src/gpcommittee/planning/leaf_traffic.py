@@ -6,14 +6,12 @@ those near by, and every shard answers for the points that ask its experts.
 
 from __future__ import annotations
 
+from gpcommittee.cluster.neighbourhood import MANY_POINTS, POINTS_TOGETHER
 from gpcommittee.planning.case import Case
 from gpcommittee.planning.neighbourhood import MOST_ASKED, leaf_bytes, leaf_sizes, leaf_worker_bytes
 from gpcommittee.prediction.neighbourhood.shares import VOTERS
 
 DOUBLE = 8
-
-BATCH_BY_LEAVES, BATCH_WHOLE = 2**16, 2**12
-"""Test points of a batch: where factors may have to be made again for each, and where an expert holds all rows."""
 
 SEARCHES = 2
 """Searches of a point, at home and beyond."""
@@ -48,12 +46,12 @@ def leaf_batch(case: Case, n_shards: int, n_workers: int) -> tuple[int, int, flo
     """Points, tasks and bytes of a batch."""
     leaves, elsewhere = leaf_sizes(case), 1 - 1 / n_workers
     if leaves.n_leaves == 1:
-        return BATCH_WHOLE, 1, float(BATCH_WHOLE * case.n_features * DOUBLE)
+        return POINTS_TOGETHER, 1, float(POINTS_TOGETHER * case.n_features * DOUBLE)
     n_holders = min(n_workers, n_shards)
     to_all = n_holders * (2 * case.n_features + 2 * MOST_ASKED + 1)
     near = elsewhere * SEARCHES * (VOTERS + 1) * NEAR_VALUES
     told = elsewhere * leaves.asked * (3 * MOST_ASKED + 1)
-    return BATCH_BY_LEAVES, 3 * n_shards + 4, BATCH_BY_LEAVES * DOUBLE * (to_all + near + told)
+    return MANY_POINTS, 3 * n_shards + 4, MANY_POINTS * DOUBLE * (to_all + near + told)
 
 
 def leaf_held_bytes(case: Case, n_shards: int, n_workers: int) -> float:
@@ -67,5 +65,5 @@ def leaf_held_bytes(case: Case, n_shards: int, n_workers: int) -> float:
     if leaves.n_leaves == 1:
         return n_rows * row + made
     values = 2 * case.n_features + 5 * MOST_ASKED + SEARCHES * (VOTERS + 1) * NEAR_VALUES
-    points = BATCH_BY_LEAVES * DOUBLE * values
+    points = MANY_POINTS * DOUBLE * values
     return (n_rows + rows_around(case, n_shards)) * row / n_workers + made + points

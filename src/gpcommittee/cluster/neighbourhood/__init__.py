@@ -9,5 +9,6 @@ distance and then by number.
 from gpcommittee.cluster.neighbourhood.left_out import leave_out_on_cluster
 from gpcommittee.cluster.neighbourhood.on_shards import MANY_POINTS
 from gpcommittee.cluster.neighbourhood.prepare import prepared
+from gpcommittee.cluster.neighbourhood.whole import POINTS_TOGETHER
 
-__all__ = ["MANY_POINTS", "leave_out_on_cluster", "prepared"]
+__all__ = ["MANY_POINTS", "POINTS_TOGETHER", "leave_out_on_cluster", "prepared"]
